@@ -5,10 +5,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Literal
 
-import jaxdyn
 import numpy as np
 import scipy.linalg
 from jaxtyping import Bool, Float64
+
+import jaxdyn
 
 from ._batches import along
 from ._columns import column_names, columns, ordered, Term
@@ -101,7 +102,8 @@ def base_parameters(
     stacked = W.reshape(-1, len(names))
 
     norm = np.linalg.norm(stacked, axis=0)
-    if "inertia" in terms and bodies is not None:
+    inertial = 10 * model.nb if "inertia" in terms else 0
+    if inertial and bodies is not None:
         others = np.setdiff1d(np.arange(model.nb), bodies)
         norm[(10 * others[:, None] + np.arange(10)).ravel()] = 0
     felt = np.flatnonzero(norm > 1e-9 * norm.max(initial=0))
@@ -110,7 +112,7 @@ def base_parameters(
     R = np.linalg.qr(stacked[:, felt] / norm[felt], mode="r")
 
     tolerance = 100 * max(stacked.shape) * np.finfo(float).eps
-    order = _reading_order(felt, names) if method == "greedy" else None
+    order = _reading_order(felt, inertial) if method == "greedy" else None
     kept, lengths, left = _independent(R, tolerance, order)
     beta = np.linalg.lstsq(R[:, kept], R)[0]
     beta[np.abs(beta) < 1e-8] = 0
@@ -147,19 +149,15 @@ def _independent(R, tolerance: float, order: np.ndarray | None):
     return np.array(kept), lengths, left
 
 
-def _reading_order(felt: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
-    """Body by body, moments of inertia before first moments before masses.
+def _reading_order(felt: np.ndarray, inertial: int) -> np.ndarray:
+    """Body by body, moments of inertia before first moments before masses; then joints.
 
     A mass is felt like moments of the body that carries it, so that these stand for it.
     """
-    rank = {"m": 2, "mx": 1, "my": 1, "mz": 1}
-
-    def key(i: int):
-        owner, _, number = names[felt[i]].rpartition(".")
-        body = felt[i] // 10 if number in jaxdyn.INERTIAL_NAMES else len(names)
-        return body, rank.get(number, 0), felt[i]
-
-    return np.array(sorted(range(len(felt)), key=key))
+    turn = np.array([2, 1, 1, 1, 0, 0, 0, 0, 0, 0])
+    body = np.minimum(felt, inertial) // 10
+    within = np.where(felt < inertial, turn[felt % 10], 0)
+    return np.lexsort((felt, within, body))
 
 
 def _warn_of_doubt(names, felt, kept, beta, gap):

@@ -4,9 +4,10 @@ import functools
 from collections.abc import Callable, Iterator
 
 import jax
-import jaxdyn
 import numpy as np
 from jaxtyping import Float, Float64
+
+import jaxdyn
 
 
 _TILE = 128

@@ -12,9 +12,10 @@ from typing import Literal
 
 import equinox as eqx
 import jax.numpy as jnp
-import jaxdyn
 import numpy as np
-from jaxtyping import Array, Float, Float64
+from jaxtyping import Array, Float, Float64, Int64
+
+import jaxdyn
 
 
 Term = Literal["inertia", "Ia", "fv", "fc", "offset"]
@@ -26,9 +27,7 @@ WIDTH = 0.02
 """Speed at which Coulomb friction has reached 76 % of its value. [rad/s or m/s]"""
 
 
-def column_names(
-    model: jaxdyn.Model, terms: Sequence[Term] = TERMS
-) -> tuple[str, ...]:
+def column_names(model: jaxdyn.Model, terms: Sequence[Term] = TERMS) -> tuple[str, ...]:
     """Name of each parameter: `"link3.mx"`, `"joint2.fv"`.
 
     Args:
@@ -116,7 +115,11 @@ def ordered(terms: Sequence[Term]) -> tuple[Term, ...]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Unknowns:
-    """What is to be estimated of a robot; all else is known from its model."""
+    """What is to be estimated of a robot; all else is known from its model.
+
+    Armature goes with the bodies' inertia, both being the mass matrix: where inertia is
+    estimated and armature is not, there is none.
+    """
 
     model: jaxdyn.Model
     """The robot as its file has it."""
@@ -133,55 +136,90 @@ class Unknowns:
         return column_names(self.model, self.terms)
 
     @property
-    def places(self) -> Float64[np.ndarray, "..."]:
-        """Which parameters are unknown, by index."""
-        inertial = 10 * self.model.nb if "inertia" in self.terms else 0
-        numbers = np.arange(10 * self.model.nb).reshape(-1, 10)[list(self.bodies)]
-        joints = np.arange(inertial, len(self.names))
-        return np.concatenate([numbers.ravel() if inertial else [], joints]).astype(int)
-
-    @property
     def prior(self) -> Float64[np.ndarray, " p"]:
         """All parameters as the model has them; offsets are zero."""
-        leaves = {
+        values = {
             "inertia": self.model.inertial,
             "Ia": self.model.armature,
             "fv": self.model.damping,
             "fc": self.model.frictionloss,
             "offset": np.zeros(self.model.nv),
         }
-        return np.concatenate(
-            [np.asarray(leaves[term], float).ravel() for term in self.terms]
-        )
+        parts = [np.asarray(values[term], float).ravel() for term in self.terms]
+        return np.concatenate(parts)
 
-    def split(self, parameters: Float64[np.ndarray, " p"]) -> dict[Term, np.ndarray]:
-        """The parameters of each term."""
-        sizes = [
-            10 * self.model.nb if term == "inertia" else self.model.nv
-            for term in self.terms
-        ]
-        parts = np.split(parameters, np.cumsum(sizes)[:-1])
-        return dict(zip(self.terms, parts, strict=True))
+    @property
+    def inertial(self) -> Int64[np.ndarray, "bodies 10"]:
+        """Where the unknown numbers of each unknown body are among the parameters."""
+        if "inertia" not in self.terms:
+            return np.zeros((0, 10), int)
+        return 10 * np.array(self.bodies, int)[:, None] + np.arange(10)
 
-    def applied(self, parameters: Float64[np.ndarray, " p"]) -> jaxdyn.Model:
-        """The robot with these parameters; a model has no place for offsets."""
-        parts = self.split(parameters)
-        model = self.model
-        if "inertia" in parts:
-            inertial = parts["inertia"].reshape(-1, 10)
-            model = eqx.tree_at(lambda m: m.inertial, model, inertial)
-        for term, leaf in (
-            ("Ia", lambda m: m.armature),
-            ("fv", lambda m: m.damping),
-            ("fc", lambda m: m.frictionloss),
-        ):
-            if term in parts:
-                model = eqx.tree_at(leaf, model, parts[term])
-        return model
+    @property
+    def joint(self) -> Int64[np.ndarray, " _"]:
+        """Where the parameters of joints are among the parameters."""
+        start = 10 * self.model.nb if "inertia" in self.terms else 0
+        return np.arange(start, len(self.names))
 
     @property
     def known(self) -> jaxdyn.Model:
         """The robot without what is unknown: its `joint_torque` is known."""
         parameters = self.prior
-        parameters[self.places] = 0
+        parameters[self.inertial] = 0
+        parameters[self.joint] = 0
         return self.applied(parameters)
+
+    def split(self, parameters: Float64[np.ndarray, " p"]) -> dict[Term, np.ndarray]:
+        """The parameters of each term, one row a body or one number a joint."""
+        nb, nv = self.model.nb, self.model.nv
+        sizes = [10 * nb if term == "inertia" else nv for term in self.terms]
+        pieces = np.split(parameters, np.cumsum(sizes)[:-1])
+        parts = dict(zip(self.terms, pieces, strict=True))
+        if "inertia" in parts:
+            parts["inertia"] = parts["inertia"].reshape(nb, 10)
+        return parts
+
+    def applied(self, parameters: Float64[np.ndarray, " p"]) -> jaxdyn.Model:
+        """The robot with these parameters; a model has no place for offsets."""
+        parts = self.split(parameters)
+        if "inertia" in parts:
+            parts.setdefault("Ia", np.zeros(self.model.nv))
+        leaves = {
+            "inertia": lambda m: m.inertial,
+            "Ia": lambda m: m.armature,
+            "fv": lambda m: m.damping,
+            "fc": lambda m: m.frictionloss,
+        }
+        model = self.model
+        for term, leaf in leaves.items():
+            if term in parts:
+                model = eqx.tree_at(leaf, model, parts[term])
+        return model
+
+
+def free_bodies(
+    model: jaxdyn.Model, names: Sequence[str] | None = None
+) -> tuple[int, ...]:
+    """Bodies whose inertial parameters are to be estimated.
+
+    By default one of each set of bodies that move as one: that which has the joint, as
+    torque cannot tell apart what is welded together. Where it is empty, the heaviest that
+    is welded to it stands for it.
+
+    Args:
+        model: The robot.
+        names: Bodies by name, for another choice.
+    """
+    if names is not None:
+        return tuple(sorted({model.body(name) for name in names}))
+    carrier: list[int] = []
+    for b, parent in enumerate(model.parents):
+        moves = b in model.joint_bodies
+        carrier.append(b if moves else carrier[parent] if parent >= 0 else parent)
+    inertial = np.asarray(model.inertial, float)
+    chosen = []
+    for moving in sorted(set(model.joint_bodies)):
+        rigid = [b for b in range(model.nb) if carrier[b] == moving]
+        heaviest = max(rigid, key=lambda b: inertial[b, 0])
+        chosen.append(moving if inertial[moving].any() else heaviest)
+    return tuple(chosen)

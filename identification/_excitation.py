@@ -5,6 +5,7 @@ limits with certainty.
 """
 
 import dataclasses
+import functools
 import math
 
 import equinox as eqx
@@ -46,23 +47,24 @@ class FourierSeries(eqx.Module):
     period: Float[Array, ""]
     """Duration after which the motion repeats. [s]"""
 
-    def position(self, t: Float[Array, ""]) -> Float[Array, "nv"]:
+    def position(self, t: Float[Array, ""] | float) -> Float[Array, "nv"]:
         """Joint positions at time `t`, in rad or m."""
         w, sin, cos = self._harmonics(t)
         return self.centre + (sin / w) @ self.sine - (cos / w) @ self.cosine
 
-    def velocity(self, t: Float[Array, ""]) -> Float[Array, "nv"]:
+    def velocity(self, t: Float[Array, ""] | float) -> Float[Array, "nv"]:
         """Joint velocities at time `t`, in rad/s or m/s: the exact derivative."""
         _, sin, cos = self._harmonics(t)
         return cos @ self.sine + sin @ self.cosine
 
-    def acceleration(self, t: Float[Array, ""]) -> Float[Array, "nv"]:
+    def acceleration(self, t: Float[Array, ""] | float) -> Float[Array, "nv"]:
         """Joint accelerations at time `t`, in rad/s² or m/s²: exact as well."""
         w, sin, cos = self._harmonics(t)
         return (w * cos) @ self.cosine - (w * sin) @ self.sine
 
     def _harmonics(self, t):
-        w = 2 * jnp.pi / self.period * jnp.arange(1, len(self.sine) + 1)
+        order = jnp.arange(1, len(self.sine) + 1, dtype=self.sine.dtype)
+        w = 2 * jnp.pi / self.period * order
         return w, jnp.sin(w * t), jnp.cos(w * t)
 
 
@@ -127,25 +129,31 @@ def fourier_trajectories(
     qd_max = (1 - margin) * _limit(velocity, VELOCITY, model, "velocity")
     qdd_max = (1 - margin) * _limit(acceleration, ACCELERATION, model, "acceleration")
     with jax.enable_x64(True):
-        draw = lambda key: _draw(
-            key, harmonics, duration, lower + inner, upper - inner, qd_max, qdd_max
+        series = _draw(
+            jax.random.split(key, batch),
+            harmonics,
+            jnp.asarray(duration, float),
+            (lower + inner, upper - inner, qd_max, qdd_max),
         )
-        series = jax.vmap(draw)(jax.random.split(key, batch))
-        t = jnp.arange(round(duration * rate)) / rate
+        t = jnp.arange(0.0, round(duration * rate)) / rate
         q, qd, qdd = _sample(series, t)
     return Trajectories(*map(np.asarray, (t, q, qd, qdd)), series=series)
 
 
-def _draw(key, harmonics, period, lower, upper, qd_max, qdd_max) -> FourierSeries:
-    """One random motion from rest to rest, as large as the limits allow."""
+@functools.partial(jax.jit, static_argnums=1)
+@functools.partial(jax.vmap, in_axes=(0, None, None, None))
+def _draw(key, harmonics, period, limits) -> FourierSeries:
+    """A random motion from rest to rest, as large as the limits allow."""
+    lower, upper, qd_max, qdd_max = limits
     key_sine, key_cosine, key_centre = jax.random.split(key, 3)
     order = jnp.arange(1.0, harmonics + 1)[:, None]
     shape = (harmonics, len(lower))
     sine = jax.random.normal(key_sine, shape)
     cosine = jax.random.normal(key_cosine, shape)
-    sine -= sine.mean(axis=0)  # velocity zero at the start
-    cosine -= order * (order * cosine).sum(0) / (order**2).sum()  # acceleration as well
-    unit = FourierSeries(jnp.zeros(shape[1]), sine, cosine, jnp.asarray(period))
+    sine -= sine.mean(axis=0, keepdims=True)  # the velocity at the start,
+    slope = (order * cosine).sum(axis=0, keepdims=True)  # and the acceleration, are 0
+    cosine -= order * slope / (order**2).sum()
+    unit = FourierSeries(jnp.zeros(shape[1]), sine, cosine, period)
 
     peak_q, peak_qd, peak_qdd = _peaks(unit)
     room = (upper - lower) / 2
@@ -155,16 +163,16 @@ def _draw(key, harmonics, period, lower, upper, qd_max, qdd_max) -> FourierSerie
     reach = scale * peak_q
     aside = jax.random.uniform(key_centre, room.shape, minval=-1.0, maxval=1.0)
     centre = (lower + upper) / 2 + aside * (room - reach)
-    return FourierSeries(centre, scale * sine, scale * cosine, unit.period)
+    return FourierSeries(centre, scale[None] * sine, scale[None] * cosine, period)
 
 
 def _peaks(series: FourierSeries):
-    """Upper bounds of |q - centre|, |qd| and |qdd| over all times."""
+    """Upper bounds of |q|, |qd| and |qdd| over all times, for a series around zero."""
     points = 2 * _GRID * len(series.sine)
-    t = series.period * jnp.arange(points) / points
+    t = series.period / points * jnp.arange(points, dtype=series.sine.dtype)
     q, qd, qdd = _motion(series, t)
     beyond = 1 / math.cos(math.pi / (2 * _GRID))
-    return [beyond * jnp.abs(x).max(axis=0) for x in (q - series.centre, qd, qdd)]
+    return [beyond * jnp.abs(x).max(axis=0) for x in (q, qd, qdd)]
 
 
 def _motion(series: FourierSeries, t: Float[Array, "time"]):

@@ -20,9 +20,7 @@ def info(model: Model) -> str:
         f"{mass:.4g} kg, gravity {_vector(model.gravity)} m/s²",
         f"Bodies [kg, m, kg m² about the centre of mass]\n\n{bodies(model)}",
         f"Joints [rad or m, {', '.join(unit)}]\n\n{joints(model)}",
-        _listed(
-            "Inertia that the file lacks, or gets wrong", model.report.inertia
-        ),
+        _listed("Inertia that the file lacks, or gets wrong", model.report.inertia),
         _listed(
             "NOT REPRESENTED: `jaxdyn.load` refuses this robot unless `strict=False`, "
             "and then leaves out",
@@ -45,7 +43,9 @@ def bodies(model: Model) -> Table:
     rows = []
     for i, name in enumerate(model.body_names):
         parent = model.parents[i]
-        m, *c = convert_inertial(np.asarray(model.inertial[i]), "pinocchio", "mujoco")[:4]
+        m, *c = convert_inertial(np.asarray(model.inertial[i]), "pinocchio", "mujoco")[
+            :4
+        ]
         rows.append(
             (
                 name,

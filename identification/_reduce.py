@@ -19,8 +19,10 @@ from ._columns import columns, joint_torque, Unknowns
 from ._signals import LowPass, Motion
 
 
-_ROWS = 256
 _BLOCK = 4096
+"""Samples of a block, without overlap."""
+_ROWS = 256
+"""Rows that are folded into a triangle at a time."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -31,7 +33,7 @@ class Reduction:
     """For each joint, the factor of its columns."""
     z: tuple[Float64[np.ndarray, " _"], ...]
     """For each joint, the torque in the same coordinates. [N m or N]"""
-    rows: int
+    rows: float
     """Decimated samples of each joint."""
 
     def stacked(
@@ -39,28 +41,14 @@ class Reduction:
     ) -> tuple[Float64[np.ndarray, "_ r"], Float64[np.ndarray, " _"]]:
         """One factor and right-hand side of all joints' rows, each joint weighted."""
         parts = zip(weights, self.R, self.z, strict=True)
-        return _triangle([np.column_stack([w * R, w * z]) for w, R, z in parts])
+        rows = np.vstack([np.column_stack([w * R, w * z]) for w, R, z in parts])
+        triangle = np.linalg.qr(rows, mode="r")
+        return triangle[:, :-1], triangle[:, -1]
 
     def misfit(self, x: Float64[np.ndarray, " r"]) -> Float64[np.ndarray, " nv"]:
         """`|W_j x − y_j|` of each joint. [N m or N]"""
         pairs = zip(self.R, self.z, strict=True)
         return np.array([np.linalg.norm(R @ x - z) for R, z in pairs])
-
-
-def merged(reductions: Sequence[Reduction]) -> Reduction:
-    """The reduction of all rows of some reductions."""
-    R, z = [], []
-    for joint in range(len(reductions[0].R)):
-        parts = [np.column_stack([one.R[joint], one.z[joint]]) for one in reductions]
-        for factor, part in zip((R, z), _triangle(parts), strict=True):
-            factor.append(part)
-    return Reduction(tuple(R), tuple(z), sum(one.rows for one in reductions))
-
-
-def _triangle(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Triangular factor of rows `[R | z]` on top of each other."""
-    triangle = np.linalg.qr(np.vstack(parts), mode="r")
-    return triangle[:, :-1], triangle[:, -1]
 
 
 def reduce(
@@ -69,9 +57,8 @@ def reduce(
     motions: Sequence[Motion],
     *,
     cutoff: float | None,
-    parts: int = 1,
     progress: Callable[[str], None] | None = None,
-) -> tuple[Reduction, ...]:
+) -> Reduction:
     """Triangular factors of the base parameters' columns and of the torque.
 
     One pass over the records, some thousand samples at a time.
@@ -82,30 +69,21 @@ def reduce(
         motions: The records.
         cutoff: Of the low-pass filter that acts on torque and columns alike; `None`
             takes all samples as they are. [Hz]
-        parts: Into how many spans of time each record is divided.
         progress: Called with a line of text now and then.
-
-    Returns:
-        One reduction for each span of time; `merged` makes one of several.
     """
     felt = [np.flatnonzero(row) for row in base.support]
-    reductions = []
-    for part in range(parts):
-        triangles = [np.zeros((len(k) + 1, len(k) + 1), order="F") for k in felt]
-        rows = 0
-        for motion in motions:
-            blocks = filtered(unknowns, base, motion, cutoff=cutoff, part=(part, parts))
-            for block in blocks:
-                triangles = [_fold(*pair) for pair in zip(triangles, block, strict=True)]
-                rows += len(block[0])
-        R = [np.zeros((len(k) + 1, base.rank)) for k in felt]
-        for columns_of, k, triangle in zip(R, felt, triangles, strict=True):
-            columns_of[:, k] = triangle[:, :-1]
-        z = [triangle[:, -1].copy() for triangle in triangles]
-        reductions.append(Reduction(tuple(R), tuple(z), rows))
+    triangles = [np.zeros((len(k) + 1, len(k) + 1), order="F") for k in felt]
+    rows = 0.0
+    for i, motion in enumerate(motions):
+        for block, share in filtered(unknowns, base, motion, cutoff=cutoff):
+            triangles = [_fold(*pair) for pair in zip(triangles, block, strict=True)]
+            rows += share
         if progress is not None:
-            progress(f"part {part + 1} of {parts} reduced to {rows} samples")
-    return tuple(reductions)
+            progress(f"record {i + 1} of {len(motions)} reduced: {rows:.0f} samples")
+    R = [np.zeros((len(k) + 1, base.rank)) for k in felt]
+    for columns_of, k, triangle in zip(R, felt, triangles, strict=True):
+        columns_of[:, k] = triangle[:, :-1]
+    return Reduction(tuple(R), tuple(t[:, -1].copy() for t in triangles), rows)
 
 
 def _fold(triangle, block):
@@ -123,49 +101,53 @@ def _fold(triangle, block):
 
 
 def filtered(
-    unknowns: Unknowns,
-    base: Base,
-    motion: Motion,
-    *,
-    cutoff: float | None,
-    part: tuple[int, int] = (0, 1),
-) -> Iterator[list[Float64[np.ndarray, "n _"]]]:
+    unknowns: Unknowns, base: Base, motion: Motion, *, cutoff: float | None
+) -> Iterator[tuple[list[Float64[np.ndarray, "n _"]], float]]:
     """Filtered and decimated rows `[W_j | y_j]` of each joint, block by block.
 
-    `W_j` has the base parameters' columns that the joint's torque depends on. `part` is
-    the span of time: `(0, 3)` is the first third.
+    `W_j` has the base parameters' columns that the joint's torque depends on. With each
+    block comes the number of independent samples in it. A low-pass filter passes a
+    little beyond its cut-off, more than the samples that count as independent can hold:
+    two interleaved sets of them are taken, and weighted so that each counts half.
     """
     lowpass = None if cutoff is None else LowPass(cutoff, motion.rate)
     picks = [np.array(base.independent, int)[row] for row in base.support]
-    for span in _spans(len(motion.t), lowpass, *part):
-        state = motion.q[span], motion.qd[span], motion.qdd[span]
-        known = along(joint_torque, unknowns.known, *state, width=unknowns.width)
-        block = [np.empty((len(known), len(k) + 1)) for k in picks]
-        for rows, y in zip(block, (motion.tau[span] - known).T, strict=True):
-            rows[:, -1] = y
-        at = 0
-        for W in batches(
-            columns,
-            unknowns.model,
-            *state,
-            terms=unknowns.terms,
-            width=unknowns.width,
-        ):
-            for j, k in enumerate(picks):
-                block[j][at : at + len(W), :-1] = W[:, j, k]
-            at += len(W)
-        yield block if lowpass is None else [lowpass.reduce(rows) for rows in block]
+    for span in _spans(len(motion.t), lowpass):
+        block = _rows(unknowns, picks, motion, span)
+        if lowpass is None:
+            yield block, len(block[0])
+            continue
+        starts = sorted({0, lowpass.decimate // 2})
+        for start in starts:
+            kept = [lowpass.reduce(rows[start:]) for rows in block]
+            scale = 1 / np.sqrt(len(starts))
+            yield [scale * rows for rows in kept], len(kept[0]) / len(starts)
 
 
-def _spans(
-    length: int, lowpass: LowPass | None, part: int, parts: int
-) -> Iterator[slice]:
+def _rows(
+    unknowns: Unknowns, picks: list[np.ndarray], motion: Motion, span: slice
+) -> list[Float64[np.ndarray, "n _"]]:
+    """`[W_j | y_j]` of each joint at each sample of a span."""
+    model, width = unknowns.model, unknowns.width
+    state = motion.q[span], motion.qd[span], motion.qdd[span]
+    y = motion.tau[span] - along(joint_torque, unknowns.known, *state, width=width)
+    block = [np.empty((len(y), len(k) + 1)) for k in picks]
+    for rows, y_joint in zip(block, y.T, strict=True):
+        rows[:, -1] = y_joint
+    at = 0
+    for W in batches(columns, model, *state, terms=unknowns.terms, width=width):
+        for j, k in enumerate(picks):
+            block[j][at : at + len(W), :-1] = W[:, j, k]
+        at += len(W)
+    return block
+
+
+def _spans(length: int, lowpass: LowPass | None) -> Iterator[slice]:
     """Blocks of a record, overlapping by what the filter takes from their ends."""
     step, reach, trim = 1, 0, 0
     if lowpass is not None:
         step, reach, trim = lowpass.decimate, lowpass.margin, lowpass.trim
-    start, end = (trim + k * (length - 2 * trim) // parts for k in (part, part + 1))
-    outputs = max(1, max(_BLOCK, 4 * reach) // step)
-    for first in range(start, end, outputs * step):
-        last = min(first + (outputs - 1) * step, end - 1)
-        yield slice(first - reach, last + reach + 1)
+    samples = step * max(1, max(_BLOCK, 4 * reach) // step)
+    for start in range(trim, length - trim, samples):
+        stop = min(start + samples, length - trim)
+        yield slice(start - reach, stop + reach)

@@ -181,6 +181,12 @@ class Pose(NamedTuple):
         """A frame in itself, of the shape and type of an array."""
         return Pose(Mat.identity(like), Vec.zero(like))
 
+    @staticmethod
+    def of(matrix: Array) -> "Pose":
+        """From homogeneous 4×4 matrices on the two last axes."""
+        x, y, z, p = (Vec.of(matrix[..., k]) for k in range(4))
+        return Pose(Mat(x, y, z), p)
+
     def __matmul__(self, other: "Pose") -> "Pose":
         return Pose(self.R.times(other.R), self.p + self.R @ other.p)
 
@@ -228,9 +234,7 @@ class Motion(NamedTuple):
 
     def cross_force(self, f: "Force") -> "Force":
         """Rate of change of a force `f` that is carried along with this motion."""
-        return Force(
-            self.ang.cross(f.ang) + self.lin.cross(f.lin), self.ang.cross(f.lin)
-        )
+        return Force(self.ang.cross(f.ang) + self.lin.cross(f.lin), self.ang.cross(f.lin))
 
     def dot(self, f: "Force") -> Scalar:
         """Power of a force on this motion."""
@@ -281,17 +285,11 @@ class Inertia(NamedTuple):
         )
 
     @staticmethod
-    def from_parameters(pi: Array) -> "Inertia":
-        """From `m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz` on the last axis."""
-        m, mx, my, mz, *moments = (pi[..., k] for k in range(10))
-        I = Sym(*moments)
-        half = I.trace / 2
-        second = Sym(half - I.xx, -I.xy, half - I.yy, -I.xz, -I.yz, half - I.zz)
-        return Inertia(m, Vec(mx, my, mz), second)
-
-    def parameters(self) -> Array:
-        """`m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz` on the last axis."""
-        return jnp.stack([self.mass, *self.h, *self.second.complement()], axis=-1)
+    def of(pseudo_inertia: Array) -> "Inertia":
+        """From 4×4 pseudo-inertias on the two last axes."""
+        J = lambda i, j: pseudo_inertia[..., i, j]
+        second = Sym(J(0, 0), J(0, 1), J(1, 1), J(0, 2), J(1, 2), J(2, 2))
+        return Inertia(J(3, 3), Vec(J(0, 3), J(1, 3), J(2, 3)), second)
 
     def seen_from(self, X: Pose) -> "Inertia":
         """The same body in the frame in which `X` is the pose of the present one."""
@@ -338,9 +336,7 @@ class ArticulatedInertia(NamedTuple):
         return ArticulatedInertia.of(Inertia.zero(like))
 
     def __add__(self, other: "ArticulatedInertia") -> "ArticulatedInertia":
-        return ArticulatedInertia(
-            self.I + other.I, self.H + other.H, self.M + other.M
-        )
+        return ArticulatedInertia(self.I + other.I, self.H + other.H, self.M + other.M)
 
     def __matmul__(self, a: Motion) -> Force:
         """Force at an acceleration."""

@@ -79,7 +79,11 @@ def compile_spec(
 def compiled_inertial(model: mujoco.MjModel) -> np.ndarray:
     """Inertial parameters of all bodies of a compiled model but the world."""
     bodies = zip(
-        model.body_mass, model.body_ipos, model.body_iquat, model.body_inertia, strict=True
+        model.body_mass,
+        model.body_ipos,
+        model.body_iquat,
+        model.body_inertia,
+        strict=True,
     )
     rows = [_about_origin(m, c, quat, np.diag(I)) for m, c, quat, I in bodies]
     return np.array(rows[1:]).reshape(-1, 10)

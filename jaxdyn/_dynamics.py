@@ -55,7 +55,9 @@ def inverse_dynamics(
         return f.seen_from(X), link.joint.effort(f)
 
     falling = Flow.of_world(model.gravity)
-    X, f = outward(tree, accelerate, falling, (Position.of(q - model.ref), qd, qdd, tree.inertia))
+    X, f = outward(
+        tree, accelerate, falling, (Position.of(q - model.ref), qd, qdd, tree.inertia)
+    )
     tau = inward(tree, transmit, Force.zero(model.gravity[0]), (X, f))
     tau = tau + model.armature * qdd
     return tau - passive_force(model, qd) if passive else tau
@@ -197,7 +199,9 @@ def forward_dynamics(
         tau = tau + passive_force(model, qd)
     like = model.gravity[0]
     rest = Pose.identity(like), Motion.zero(like)
-    S, c, I, p = outward(tree, place, rest, (Position.of(q - model.ref), qd, tree.inertia))
+    S, c, I, p = outward(
+        tree, place, rest, (Position.of(q - model.ref), qd, tree.inertia)
+    )
     nothing = ArticulatedInertia.zero(like), Force.zero(like)
     joints = inward(tree, yielding, nothing, (S, c, I, p, tau, model.armature))
     falling = Motion(Vec.zero(like), -Vec.of(model.gravity))

@@ -19,6 +19,7 @@ from jaxtyping import Array, Float
 
 from ._model import Model
 
+
 INERTIAL_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """The ten numbers, in the order of `Model.inertial`. [kg, kg m, kg m²]"""
 

@@ -52,9 +52,7 @@ class Flow(NamedTuple):
         x, y, z = K.T
         S = body.second
         Sx, Sy, Sz = Vec(S.xx, S.xy, S.xz), Vec(S.xy, S.yy, S.yz), Vec(S.xz, S.yz, S.zz)
-        turning = Vec(
-            z.dot(Sy) - y.dot(Sz), x.dot(Sz) - z.dot(Sx), y.dot(Sx) - x.dot(Sy)
-        )
+        turning = Vec(z.dot(Sy) - y.dot(Sz), x.dot(Sz) - z.dot(Sx), y.dot(Sx) - x.dot(Sy))
         return Force(turning + body.h.cross(self.a), self.a * body.mass + K @ body.h)
 
 

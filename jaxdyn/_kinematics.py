@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from ._algebra import Motion, Pose
 from ._joints import Position
 from ._links import Link, Links, links, pose, rows
-from ._model import WORLD, Model
+from ._model import Model, WORLD
 from ._sample import sample_function
 from ._tree import ancestry, outward
 
@@ -19,9 +19,7 @@ ReferenceFrame = Literal["world", "local", "local_world_aligned"]
 
 
 @sample_function
-def forward_kinematics(
-    model: Model, q: Float[Array, "nq"]
-) -> Float[Array, "nb 4 4"]:
+def forward_kinematics(model: Model, q: Float[Array, "nq"]) -> Float[Array, "nb 4 4"]:
     """Pose of every body in the world, `T_world_body`.
 
     Args:

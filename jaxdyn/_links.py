@@ -14,8 +14,9 @@ import numpy as np
 from jax import Array
 
 from ._algebra import Inertia, Mat, Pose, Vec
+from ._inertia import pseudo_inertia
 from ._joints import Either, Hinge, Joint, Slide
-from ._model import WORLD, Model
+from ._model import Model, WORLD
 
 
 class Link(NamedTuple):
@@ -35,25 +36,12 @@ class Links(NamedTuple):
     """Type of the joint of each link."""
     placement: Pose
     """Each link in its parent, joint at `ref`."""
-    armature: Array
-    """Rotor inertia at each joint."""
+    inertia: Inertia
+    """Each link, with all that is welded to it, in its own frame."""
     link_of_body: tuple[int, ...]
     """Link that each body belongs to; `-1` is the world."""
     body_placement: Pose
     """Each body in its link, or in the world."""
-    body_inertia: Inertia
-    """Each body in its own frame."""
-
-    @property
-    def inertia(self) -> Inertia:
-        """Each link, with all that is welded to it, in its own frame."""
-        bodies = self.body_inertia.seen_from(self.body_placement)
-        if self.link_of_body == tuple(range(len(self.parents))):
-            return bodies
-        link = np.array(self.link_of_body, int) % (len(self.parents) + 1)
-        total = jnp.zeros((len(self.parents) + 1, 10), self.armature.dtype)
-        total = total.at[link].add(bodies.parameters())[:-1]
-        return Inertia.from_parameters(total)
 
     def rooted(self) -> "Links":
         """The same links, the origin of each tree being that of its first link.
@@ -75,7 +63,7 @@ class Links(NamedTuple):
                 joint = Slide()
             case _:
                 turns = [kind == "hinge" for kind in self.types[links]]
-                joint = Either(jnp.asarray(turns, self.armature.dtype))
+                joint = Either(jnp.asarray(turns, self.inertia.mass.dtype))
         return Link(
             joint,
             jax.tree.map(lambda x: x[links], self.placement),
@@ -84,59 +72,64 @@ class Links(NamedTuple):
 
 def links(model: Model) -> Links:
     """The links of a model."""
-    body = pose(model.pos, model.quat)
-    frame = Pose(_along_z(model.axis), Vec.of(model.anchor))
+    T_body = pose(model.pos, model.quat).matrix()
+    T_joint = Pose(_along_z(model.axis), Vec.of(model.anchor))
     last_joint = {b: j for j, b in enumerate(model.joint_bodies)}
 
-    # Poses of known frames in their links. Row 0 is the world in itself; row j + 1 is
-    # the body of joint j, which the frame of the joint is fixed in; then come the bodies
-    # that are welded, those nearest to a link first.
-    known = _joined(Pose.identity(jnp.zeros(1, model.pos.dtype)), frame.inverse())
+    # Bodies in their links. Row 0 is the world in itself; row j + 1 is the body of joint
+    # j, which the frame of the joint is fixed in; then come the bodies that are welded,
+    # those nearest to a link first.
+    known = jnp.concatenate(
+        [jnp.eye(4, dtype=model.pos.dtype)[None], T_joint.inverse().matrix()]
+    )
     row = {WORLD: 0} | {b: j + 1 for b, j in last_joint.items()}
     link = {WORLD: WORLD} | last_joint
     welded = [b for b in range(model.nb) if b not in row]
     while welded:
         near = [b for b in welded if model.parents[b] in row]
         above = [model.parents[b] for b in near]
-        poses = rows(known, [row[p] for p in above]) @ rows(body, near)
-        row |= {b: known.p.x.shape[0] + i for i, b in enumerate(near)}
+        placed = _product(rows(known, [row[p] for p in above]), rows(T_body, near))
+        row |= {b: known.shape[0] + i for i, b in enumerate(near)}
         link |= {b: link[p] for b, p in zip(near, above, strict=True)}
-        known = _joined(known, poses)
+        known = jnp.concatenate([known, placed])
         welded = [b for b in welded if b not in row]
 
-    # The first joint of a body stands where its body is in the parent, a further joint
-    # in the body as the one before has moved it.
-    first = [b not in model.joint_bodies[:j] for j, b in enumerate(model.joint_bodies)]
-    parent = [model.parents[b] for b in model.joint_bodies]
-    carrier = [row[p] if f else j for j, (p, f) in enumerate(zip(parent, first, strict=True))]
-    base = rows(known, carrier)
-    placed = rows(body, list(model.joint_bodies))
-    if not all(first):
-        stays = np.asarray(first)
-        identity = Pose.identity(jnp.zeros(1, model.pos.dtype))
-        placed = jax.tree.map(lambda x, one: jnp.where(stays, x, one), placed, identity)
+    # The first joint of a body stands where the body is in its parent; a further one
+    # stands in the body itself, as the joint before has moved it.
+    parents, bases, placed = [], [], []
+    for j, b in enumerate(model.joint_bodies):
+        first = b not in model.joint_bodies[:j]
+        parents.append(link[model.parents[b]] if first else j - 1)
+        bases.append(row[model.parents[b]] if first else j)
+        placed.append(b if first else model.nb)
+    T_body = jnp.concatenate([T_body, known[:1]])
+    base = _product(rows(known, bases), rows(T_body, placed))
 
+    link_of_body = tuple(link[b] for b in range(model.nb))
+    body_placement = rows(known, [row[b] for b in range(model.nb)])
+    J = jax.vmap(pseudo_inertia)(model.inertial)
+    J = _product(_product(body_placement, J), jnp.swapaxes(body_placement, 1, 2))
+    if link_of_body != tuple(range(model.nj)):
+        last = np.array(link_of_body, int) % (model.nj + 1)
+        J = jnp.zeros((model.nj + 1, 4, 4), J.dtype).at[last].add(J)[:-1]
     return Links(
-        parents=tuple(
-            link[p] if f else j - 1
-            for j, (p, f) in enumerate(zip(parent, first, strict=True))
-        ),
+        parents=tuple(parents),
         types=model.joint_types,
-        placement=base @ placed @ frame,
-        armature=model.armature,
-        link_of_body=tuple(link[b] for b in range(model.nb)),
-        body_placement=rows(known, [row[b] for b in range(model.nb)]),
-        body_inertia=Inertia.from_parameters(model.inertial),
+        placement=Pose.of(_product(base, T_joint.matrix())),
+        inertia=Inertia.of(J),
+        link_of_body=link_of_body,
+        body_placement=Pose.of(body_placement),
     )
 
 
 def rows[T](tree: T, index: Sequence[int]) -> T:
     """Some rows of all leaves, by slices: a batched gather costs more than arithmetic."""
     cuts = np.flatnonzero(np.diff(index) != 1) + 1
-    runs = [slice(run[0], run[-1] + 1) for run in np.split(np.array(index), cuts) if run.size]
-    return jax.tree.map(
-        lambda x: x[runs[0]] if len(runs) == 1 else jnp.concatenate([x[:0], *(x[r] for r in runs)]), tree
-    )
+    runs = [run for run in np.split(np.array(index, int), cuts) if run.size]
+    parts = [slice(run[0], run[-1] + 1) for run in runs] or [slice(0, 0)]
+    if len(parts) == 1:
+        return jax.tree.map(lambda x: x[parts[0]], tree)
+    return jax.tree.map(lambda x: jnp.concatenate([x[part] for part in parts]), tree)
 
 
 def pose(pos: Array, quat: Array) -> Pose:
@@ -144,8 +137,9 @@ def pose(pos: Array, quat: Array) -> Pose:
     return Pose(_rotation(quat), Vec.of(pos))
 
 
-def _joined(*poses: Pose) -> Pose:
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *poses)
+def _product(A: Array, B: Array) -> Array:
+    """Products of stacked matrices; elementwise, as XLA calls a library for the others."""
+    return (A[..., :, :, None] * B[..., None, :, :]).sum(-2)
 
 
 def _rotation(quat: Array) -> Mat:

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
@@ -14,6 +14,7 @@ import numpy as np
 from ._compile import compile_spec, compiled_inertial
 from ._features import disabled, ignored_features, set_aside_features
 from ._inertia import check_consistency, nearest_consistent
+from ._lock import lock
 from ._model import JointType, Model, Report
 
 
@@ -28,6 +29,7 @@ def load(
     *,
     strict: bool = True,
     repair: Literal["nearest"] | None = None,
+    locked: Mapping[str, float] | None = None,
 ) -> Model:
     """A model of the robot in a file or in MuJoCo's hands.
 
@@ -41,12 +43,15 @@ def load(
 
     Args:
         source: Path to an MJCF or URDF file, an `MjSpec` or an `MjModel`. The links of a
-            URDF all stay bodies; its visual and collision geometry is not read.
+            URDF all stay bodies; its visual and collision geometry is not read, and
+            joints that mimic others are joints like the others, as in Pinocchio.
         strict: Whether to refuse features that enter the equations of motion and are not
             represented (ball and free joints, equalities, springs, …). If false they are
             left out, with a warning; unsupported joints are welded.
         repair: `"nearest"` replaces each inconsistent inertia by the nearest consistent
             one, and reports by how much it changed.
+        locked: Joints to be welded, with their positions [rad or m], as `lock` does, but
+            before anything is refused: what only concerns them does not matter.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -57,31 +62,39 @@ def load(
             f"repair is None or 'nearest', but {repair!r} came. Drop it to keep the "
             "file's values."
         )
+    mimics: tuple[str, ...] = ()
     if isinstance(source, mujoco.MjModel):
         compiled, inertial, filled = source, compiled_inertial(source), ()
     else:
-        compiled, inertial, filled = compile_spec(_spec(source))
+        spec, mimics = _spec(source)
+        compiled, inertial, filled = compile_spec(spec)
     name = compiled.names[: compiled.names.find(b"\0")].decode() or "this robot"
 
-    ignored = ignored_features(compiled)
+    locked = locked or {}
+    ignored = ignored_features(compiled, locked)
     if ignored and strict:
         raise ValueError(
             f"{name} has features that change its equations of motion and are not "
-            f"represented:\n  " + "\n  ".join(ignored) + "\n"
-            "Remove them from the file, or load it with strict=False to leave them out."
+            "represented:\n  " + "\n  ".join(ignored) + "\nRemove them from the file, "
+            "lock the joints that they concern, or load it with strict=False to leave "
+            "them out."
         )
     if ignored:
         warnings.warn(
             f"Left out of the equations of motion of {name}: {'; '.join(ignored)}.",
             stacklevel=2,
         )
-    report = Report(filled, (), set_aside_features(compiled), ignored)
-    return _reported(_model(compiled, inertial, report), repair)
+    set_aside = set_aside_features(compiled) + mimics
+    model = _model(compiled, inertial, Report(filled, (), set_aside, ignored))
+    return lock(_reported(model, repair), locked)
 
 
-def _spec(source: str | os.PathLike | mujoco.MjSpec) -> mujoco.MjSpec:
+def _spec(
+    source: str | os.PathLike | mujoco.MjSpec,
+) -> tuple[mujoco.MjSpec, tuple[str, ...]]:
+    """The specification, and what it sets aside."""
     if isinstance(source, mujoco.MjSpec):
-        return source
+        return source, ()
     if not isinstance(source, str | os.PathLike):
         raise TypeError(
             "A robot is loaded from a path to an MJCF or URDF file, a mujoco.MjSpec or a "
@@ -101,22 +114,34 @@ def _spec(source: str | os.PathLike | mujoco.MjSpec) -> mujoco.MjSpec:
     try:
         if root.tag == "robot":
             return _urdf_spec(root)
-        return mujoco.MjSpec.from_file(str(path))
+        return mujoco.MjSpec.from_file(str(path)), ()
     except ValueError as error:
         raise ValueError(f"MuJoCo cannot read {path}: {error}") from error
 
 
-def _urdf_spec(robot: ElementTree.Element) -> mujoco.MjSpec:
+def _urdf_spec(robot: ElementTree.Element) -> tuple[mujoco.MjSpec, tuple[str, ...]]:
+    if robot.find("link") is None:
+        raise ValueError("this URDF has no links. Is it a xacro file to be expanded?")
     for link in robot.iter("link"):
         for geometry in (*link.findall("visual"), *link.findall("collision")):
             link.remove(geometry)
+    mimics = []
+    for joint in robot.iter("joint"):
+        for mimic in joint.findall("mimic"):
+            joint.remove(mimic)
+            mimics.append(
+                f"joint {joint.get('name')!r} mimics {mimic.get('joint')!r}: here it is "
+                "free; lock both, or give it positions that mimic"
+            )
     spec = mujoco.MjSpec.from_string(ElementTree.tostring(robot, encoding="unicode"))
     spec.compiler.fusestatic = False
-    return spec
+    return spec, tuple(mimics)
 
 
 def _model(compiled: mujoco.MjModel, inertial: np.ndarray, report: Report) -> Model:
-    joints = [j for j in range(compiled.njnt) if int(compiled.jnt_type[j]) in _JOINT_TYPES]
+    joints = [
+        j for j in range(compiled.njnt) if int(compiled.jnt_type[j]) in _JOINT_TYPES
+    ]
     dofs = compiled.jnt_dofadr[joints]
     limited = compiled.jnt_limited[joints].astype(bool)
     gravity = compiled.opt.gravity * (not disabled(compiled, "GRAVITY"))

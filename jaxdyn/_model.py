@@ -162,7 +162,9 @@ class Model(eqx.Module):
 
     def with_gravity(self, gravity: Float[Array | np.ndarray, "3"] | Sequence[float]):
         """The same robot under another free fall, in world axes. [m/s²]"""
-        gravity = gravity if isinstance(gravity, jax.Array) else np.asarray(gravity, float)
+        gravity = (
+            gravity if isinstance(gravity, jax.Array) else np.asarray(gravity, float)
+        )
         if gravity.shape != (3,):
             raise ValueError(
                 f"Gravity is a vector of three numbers, but its shape is {gravity.shape}."

@@ -10,9 +10,9 @@ from jaxtyping import Array, Float
 from ._algebra import Motion, Pose, Scalar, Vec
 from ._joints import Flow, Position
 from ._links import Link, links, rows
-from ._model import Model
+from ._model import Model, WORLD
 from ._sample import sample_function
-from ._tree import ancestry, chains, outward
+from ._tree import ancestry, outward
 
 
 @sample_function
@@ -55,69 +55,41 @@ def torque_regressor(
     like = model.gravity[0]
     world = Pose.identity(like), Flow.of_world(model.gravity)
     motion = (Position.of(q - model.ref), qd, qdd)
-    X, flow, S = outward(tree, accelerate, world, motion)
+    X, flow, S_world = outward(tree, accelerate, world, motion)
 
+    moving = [b for b, link in enumerate(tree.link_of_body) if link != WORLD]
+    carrier = [tree.link_of_body[b] for b in moving]
+
+    def regress(_, x):
+        X, flow, placement = x
+        regressor = _BodyRegressor.of(flow.carried(placement))
+        return (), jax.lax.optimization_barrier((X @ placement, regressor))
+
+    x = (rows(X, carrier), rows(flow, carrier), rows(tree.body_placement, moving))
+    _, bodies = jax.lax.scan(regress, (), x)
+
+    # One step for each joint and body that it moves: a dense product would be mostly
+    # zeros, and an unrolled one would take a minute to compile for a humanoid.
+    def write(Y, pair):
+        joint, body, column = pair
+        S = _row(S_world, joint)
+        X, B = _row(bodies, body)
+        S = Motion(X.R.back(S.ang), X.R.back(S.lin + S.ang.cross(X.p)))
+        row = jax.lax.optimization_barrier(B.row(jax.lax.optimization_barrier(S)))
+        return jax.lax.dynamic_update_slice(Y, jnp.stack(row)[None], (joint, column)), ()
+
+    joint, body = np.nonzero(ancestry(tree.parents)[carrier].T)
+    column = 10 * np.array(moving, int)[body]
     Y = jnp.zeros((model.nv, 10 * model.nb), like.dtype)
-    for group in _groups(tree.parents, tree.link_of_body):
-        axes = [jax.tree.map(lambda x: x[j], S) for j in group.joints]  # noqa: B023
-
-        def write(Y, x, axes=axes, joints=group.joints):
-            X, flow, placement, moves, column = x
-            forces = _BodyRegressor.of(flow.carried(placement))
-            X = X @ placement
-            J = [_seen_from_body(S, X, moves[i]) for i, S in enumerate(axes)]
-            J, forces = jax.lax.optimization_barrier((J, forces))
-            block = jax.lax.optimization_barrier([forces.row(S) for S in J])
-            block = jnp.stack(jax.tree.leaves(block)).reshape(len(axes), 10)
-            for run in _runs(joints):
-                part = block[joints.index(run[0]) :][: len(run)]
-                Y = jax.lax.dynamic_update_slice(Y, part, (run[0], column))
-            return Y, ()
-
-        carriers = [tree.link_of_body[b] for b in group.bodies]
-        moves = ancestry(tree.parents)[np.ix_(carriers, group.joints)]
-        columns = 10 * np.array(group.bodies)
-        placement = rows(tree.body_placement, group.bodies)
-        x = (rows(X, carriers), rows(flow, carriers), placement, moves, columns)
-        Y, _ = jax.lax.scan(write, Y, x)
+    if moving:
+        Y, _ = jax.lax.scan(write, Y, (joint, body, column))
     return Y
 
 
-class _Group(NamedTuple):
-    """Bodies on a few successive links of a chain, and the joints that move them."""
-
-    bodies: list[int]
-    joints: list[int]
-
-
-def _groups(
-    parents: tuple[int, ...], link_of_body: tuple[int, ...], most: int = 4
-) -> list[_Group]:
-    """All moving bodies, in groups over at most so many links of a chain.
-
-    One scan handles a group, and computes a row for each joint that moves any of its
-    bodies: long groups waste rows, short ones compile longer.
-    """
-    groups = []
-    for chain in chains(parents):
-        pieces = -(-(chain.stop - chain.start) // most)
-        for links in np.array_split(np.arange(chain.start, chain.stop), pieces):
-            bodies = [b for b, link in enumerate(link_of_body) if link in links]
-            joints = np.flatnonzero(ancestry(parents)[links[-1]]).tolist()
-            groups.append(_Group(bodies, joints))
-    return [group for group in groups if group.bodies]
-
-
-def _runs(index: list[int]) -> list[list[int]]:
-    """An increasing list cut where it skips a number."""
-    cuts = np.flatnonzero(np.diff(index) != 1) + 1
-    return [run.tolist() for run in np.split(np.array(index), cuts)]
-
-
-def _seen_from_body(S: Motion, X: Pose, moves: Array) -> Motion:
-    """A joint's axis in the frame of a body at `X`; zero if it does not move it."""
-    S = jax.tree.map(lambda x: jnp.where(moves, x, 0), S)
-    return Motion(X.R.back(S.ang), X.R.back(S.lin + S.ang.cross(X.p)))
+def _row[T](tree: T, i: Array) -> T:
+    return jax.tree.map(
+        lambda x: jax.lax.dynamic_index_in_dim(x, i, keepdims=False), tree
+    )
 
 
 class _BodyRegressor(NamedTuple):

@@ -13,6 +13,7 @@ from ._model import Model
 
 _STATE = ("q", "qd", "qdd", "tau")
 
+
 def sample_function[**P, R](fn: Callable[P, R]) -> Callable[P, R]:
     """Compile a function of a model and of one sample of its state.
 

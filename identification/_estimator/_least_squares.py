@@ -10,9 +10,7 @@ from .._reduce import Reduction
 from ._estimate import Estimate
 
 
-def ols(
-    reduction: Reduction, base: Base, prior: Float64[np.ndarray, " p"]
-) -> Estimate:
+def ols(reduction: Reduction, base: Base, prior: Float64[np.ndarray, " p"]) -> Estimate:
     """Ordinary least squares: all joints' torques count alike.
 
     Args:
@@ -107,7 +105,7 @@ def _freedom(reduction: Reduction, base: Base) -> float:
     freedom = reduction.rows - base.rank / joints
     if freedom <= 0:
         raise ValueError(
-            f"{reduction.rows} decimated samples of {joints} joints cannot determine "
+            f"{reduction.rows:.0f} decimated samples of {joints} joints cannot determine "
             f"{base.rank} base parameters. Use a longer log, or a higher cut-off, which "
             "keeps more of its samples."
         )
