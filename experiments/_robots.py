@@ -42,6 +42,12 @@ def urdf(robot: Robot) -> str:
     return ElementTree.tostring(root, encoding="unicode")
 
 
+def joint_names(urdf: str) -> list[str]:
+    """Joints of a URDF that move, in the order of the file."""
+    joints = ElementTree.fromstring(urdf).iter("joint")
+    return [j.attrib["name"] for j in joints if j.get("type") != "fixed"]
+
+
 def _example_robot(name: str) -> Path:
     files = importlib.metadata.files("example-robot-data") or []
     return next(Path(str(f.locate())) for f in files if f.name == name)

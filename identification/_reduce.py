@@ -46,7 +46,7 @@ class Reduction:
         return triangle[:, :-1], triangle[:, -1]
 
     def misfit(self, x: Float64[np.ndarray, " r"]) -> Float64[np.ndarray, " nv"]:
-        """`|W_j x − y_j|` of each joint. [N m or N]"""
+        """`|W_j x − y_j|` of each joint, in N m or N."""
         pairs = zip(self.R, self.z, strict=True)
         return np.array([np.linalg.norm(R @ x - z) for R, z in pairs])
 

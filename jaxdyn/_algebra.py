@@ -12,10 +12,13 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 
-type Scalar = Array | float
+type Scalar = Array | np.ndarray | float
+type Numbers = Array | np.ndarray
+"""Leaves of a model are NumPy arrays until JAX takes them up."""
 
 
 class Vec(NamedTuple):
@@ -26,12 +29,12 @@ class Vec(NamedTuple):
     z: Scalar
 
     @staticmethod
-    def zero(like: Array) -> "Vec":
+    def zero(like: Numbers) -> "Vec":
         """The zero vector, of the shape and type of an array."""
         return Vec(*3 * [jnp.zeros_like(like)])
 
     @staticmethod
-    def of(array: Array) -> "Vec":
+    def of(array: Numbers) -> "Vec":
         """The vector whose components are on the last axis of an array."""
         return Vec(array[..., 0], array[..., 1], array[..., 2])
 
@@ -70,7 +73,7 @@ class Mat(NamedTuple):
     z: Vec
 
     @classmethod
-    def identity(cls, like: Array) -> "Mat":
+    def identity(cls, like: Numbers) -> "Mat":
         """The unit matrix, of the shape and type of an array."""
         one, zero = jnp.ones_like(like), jnp.zeros_like(like)
         return Mat(Vec(one, zero, zero), Vec(zero, one, zero), Vec(zero, zero, one))
@@ -177,7 +180,7 @@ class Pose(NamedTuple):
     p: Vec
 
     @staticmethod
-    def identity(like: Array) -> "Pose":
+    def identity(like: Numbers) -> "Pose":
         """A frame in itself, of the shape and type of an array."""
         return Pose(Mat.identity(like), Vec.zero(like))
 
@@ -216,7 +219,7 @@ class Motion(NamedTuple):
     lin: Vec
 
     @staticmethod
-    def zero(like: Array) -> "Motion":
+    def zero(like: Numbers) -> "Motion":
         """Rest, of the shape and type of an array."""
         return Motion(Vec.zero(like), Vec.zero(like))
 
@@ -252,7 +255,7 @@ class Force(NamedTuple):
     lin: Vec
 
     @staticmethod
-    def zero(like: Array) -> "Force":
+    def zero(like: Numbers) -> "Force":
         """No force, of the shape and type of an array."""
         return Force(Vec.zero(like), Vec.zero(like))
 
@@ -298,7 +301,7 @@ class Inertia(NamedTuple):
         return Inertia(self.mass, h + X.p * self.mass, second)
 
     @staticmethod
-    def zero(like: Array) -> "Inertia":
+    def zero(like: Numbers) -> "Inertia":
         """No body, of the shape and type of an array."""
         zero = jnp.zeros_like(like)
         return Inertia(zero, Vec.zero(like), Sym(*6 * [zero]))
@@ -331,7 +334,7 @@ class ArticulatedInertia(NamedTuple):
         )
 
     @staticmethod
-    def zero(like: Array) -> "ArticulatedInertia":
+    def zero(like: Numbers) -> "ArticulatedInertia":
         """No inertia, of the shape and type of an array."""
         return ArticulatedInertia.of(Inertia.zero(like))
 

@@ -101,6 +101,5 @@ def _about_origin(
     mujoco.mju_quat2Mat(R, quat)
     R = R.reshape(3, 3)
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = R @ moments @ R.T
-    return convert_inertial(
-        np.array([mass, *center, xx, yy, zz, xy, xz, yz]), "mujoco", "pinocchio"
-    )
+    about_center = np.array([mass, *center, xx, yy, zz, xy, xz, yz])
+    return np.asarray(convert_inertial(about_center, "mujoco", "pinocchio"))

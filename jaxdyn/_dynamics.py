@@ -65,7 +65,7 @@ def inverse_dynamics(
 
 def passive_force(model: Model, qd: Float[Array, "nv"]) -> Float[Array, "nv"]:
     """Forces that the joints exert by themselves: viscous damping. [N m or N]"""
-    return -model.damping * qd
+    return -qd * model.damping
 
 
 @sample_function

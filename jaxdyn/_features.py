@@ -53,7 +53,7 @@ def _features(model: mujoco.MjModel) -> Iterator[_Feature]:
     for kind, name in kinds.items():
         yield from _each(model, f"{name} joint", "joint", model.jnt_type == kind)
     for i in _active_equalities(model):
-        yield _equality(model, i)
+        yield _equality(model, int(i))
     if not disabled(model, "SPRING"):
         springs = (model.jnt_stiffness != 0) | model.jnt_stiffnesspoly.any(axis=1)
         yield from _of_joints(model, "spring of joint", np.flatnonzero(springs))
@@ -109,7 +109,7 @@ def _each(
     model: mujoco.MjModel, what: str, kind: str, mask: np.ndarray
 ) -> Iterator[_Feature]:
     for i in np.flatnonzero(mask):
-        yield _Feature(f"{what} {_name(model, kind, i)}")
+        yield _Feature(f"{what} {_name(model, kind, int(i))}")
 
 
 def _name(model: mujoco.MjModel, kind: str, i: int) -> str:

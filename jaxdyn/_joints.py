@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from ._algebra import Force, Inertia, Mat, Motion, Pose, Scalar, Vec
+from ._algebra import Force, Inertia, Mat, Motion, Numbers, Pose, Scalar, Vec
 from ._sincos import sincos
 
 
@@ -25,7 +25,7 @@ class Flow(NamedTuple):
     """Acceleration of the origin, less that of free fall. [m/s²]"""
 
     @staticmethod
-    def of_world(gravity: Array) -> "Flow":
+    def of_world(gravity: Numbers) -> "Flow":
         """The world at rest, which does not fall."""
         zero = Vec.zero(gravity[0])
         return Flow(zero, zero, -Vec.of(gravity))
@@ -47,7 +47,7 @@ class Flow(NamedTuple):
         return Flow(X.R.back(self.w), X.R.back(self.dw), X.R.back(a))
 
     def force(self, body: Inertia) -> Force:
-        """Force that makes a body move so: `f = ∫ a + K r dm`, `n = ∫ r × (a + K r) dm`."""
+        """Force that moves a body so: `f = ∫ a + K r dm`, `n = ∫ r × (a + K r) dm`."""
         K = self.gradient()
         x, y, z = K.T
         S = body.second

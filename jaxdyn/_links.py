@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ._algebra import Inertia, Mat, Pose, Vec
+from ._algebra import Inertia, Mat, Numbers, Pose, Vec
 from ._inertia import pseudo_inertia
 from ._joints import Either, Hinge, Joint, Slide
 from ._model import Model, WORLD
@@ -63,7 +63,7 @@ class Links(NamedTuple):
                 joint = Slide()
             case _:
                 turns = [kind == "hinge" for kind in self.types[links]]
-                joint = Either(jnp.asarray(turns, self.inertia.mass.dtype))
+                joint = Either(jnp.asarray(turns, jnp.result_type(self.placement.p.x)))
         return Link(
             joint,
             jax.tree.map(lambda x: x[links], self.placement),
@@ -132,17 +132,17 @@ def rows[T](tree: T, index: Sequence[int]) -> T:
     return jax.tree.map(lambda x: jnp.concatenate([x[part] for part in parts]), tree)
 
 
-def pose(pos: Array, quat: Array) -> Pose:
+def pose(pos: Numbers, quat: Numbers) -> Pose:
     """Frames at positions and quaternions, the latter of any length."""
     return Pose(_rotation(quat), Vec.of(pos))
 
 
-def _product(A: Array, B: Array) -> Array:
-    """Products of stacked matrices; elementwise, as XLA calls a library for the others."""
-    return (A[..., :, :, None] * B[..., None, :, :]).sum(-2)
+def _product(A: Numbers, B: Numbers) -> Array:
+    """Products of stacked matrices; elementwise, as XLA has no fast small ones."""
+    return (jnp.expand_dims(A, -1) * jnp.expand_dims(B, -3)).sum(-2)
 
 
-def _rotation(quat: Array) -> Mat:
+def _rotation(quat: Numbers) -> Mat:
     """Rotation matrices of quaternions of any length."""
     w, x, y, z = (quat[..., k] for k in range(4))
     s = 2 / (w * w + x * x + y * y + z * z)
@@ -153,7 +153,7 @@ def _rotation(quat: Array) -> Mat:
     )
 
 
-def _along_z(axis: Array) -> Mat:
+def _along_z(axis: Numbers) -> Mat:
     """Rotation matrices whose z is along an axis of any length; 1 for z itself.
 
     References:

@@ -103,7 +103,7 @@ def _spec(
     path = Path(source)
     if not path.is_file():
         raise FileNotFoundError(
-            f"There is no robot file {str(path)!r}. Give the path to an MJCF or URDF file."
+            f"There is no robot file {str(path)!r}; an MJCF or URDF file is wanted."
         )
     try:
         root = ElementTree.parse(path).getroot()

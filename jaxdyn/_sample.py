@@ -2,7 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from types import FunctionType
+from typing import cast
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from ._model import Model
 _STATE = ("q", "qd", "qdd", "tau")
 
 
-def sample_function[**P, R](fn: Callable[P, R]) -> Callable[P, R]:
+def sample_function[F: FunctionType](fn: F) -> F:
     """Compile a function of a model and of one sample of its state.
 
     Arguments called `q` have `nq` numbers, `qd`, `qdd` and `tau` `nv`; names and options
@@ -25,7 +26,7 @@ def sample_function[**P, R](fn: Callable[P, R]) -> Callable[P, R]:
 
     @functools.partial(jax.jit, static_argnames=static)
     @functools.wraps(fn)
-    def compiled(*args: P.args, **kwargs: P.kwargs) -> R:
+    def compiled(*args, **kwargs):
         given = dict(zip(names, args, strict=False)) | kwargs
         model = given["model"]
         _check_model(fn.__name__, model)
@@ -42,7 +43,7 @@ def sample_function[**P, R](fn: Callable[P, R]) -> Callable[P, R]:
         given |= {n: x.astype(dtype) for n, x in arrays.items()}
         return fn(**given | {"model": model.astype(dtype)})
 
-    return compiled
+    return cast(F, compiled)
 
 
 def _check_model(name: str, model: object) -> None:

@@ -34,6 +34,6 @@ class Estimate:
 
     @property
     def relative_std(self) -> Float64[np.ndarray, " r"]:
-        """Standard deviation of each base parameter, relative to it. [%]"""
+        """Standard deviation of each base parameter, in percent of its value."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.std == 0, 0, 100 * self.std / np.abs(self.base))

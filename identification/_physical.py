@@ -8,6 +8,7 @@ The problem is convex, and Newton's method stays inside.
 """
 
 import dataclasses
+import itertools
 
 import numpy as np
 import scipy.linalg
@@ -15,9 +16,9 @@ from jaxtyping import Float64, Int64
 
 import jaxdyn
 
-from .._base import Base
-from .._columns import Unknowns
-from .._reduce import Reduction
+from ._base import Base
+from ._columns import Unknowns
+from ._reduce import Reduction
 from ._estimate import Estimate
 from ._least_squares import wls
 
@@ -35,7 +36,7 @@ def physical(
     base: Base,
     unknowns: Unknowns,
     *,
-    prior_weight: float = 1.0,
+    prior_weight: float = 2.0,
     tolerance: float = 1e-9,
     max_steps: int = 200,
 ) -> Estimate:
@@ -52,8 +53,8 @@ def physical(
         reduction: The record.
         base: Base parameters of the unknowns.
         unknowns: What is to be estimated.
-        prior_weight: Weight of the divergence; with 1 a body goes from the prior where
-            that explains the torque of a mean sample by a standard deviation or more.
+        prior_weight: Weight of the divergence, against half the mean square of the
+            residuals in standard deviations.
         tolerance: Squared length of the last step, in standard deviations.
         max_steps: Steps after which the search is given up.
 
@@ -72,17 +73,17 @@ def physical(
     problem, places = _problem(R @ base.K, z, unknowns, prior_weight * samples)
 
     x = problem.start(prior[places])
-    for steps in range(1, max_steps + 1):
+    for iterations in itertools.count(1):
         step, length = problem.newton(x)
         if length < tolerance:
             break
+        if iterations == max_steps:
+            raise RuntimeError(
+                f"The physical fit has not ended after {max_steps} steps; the last was "
+                f"{np.sqrt(length):.3g} standard deviations long. A larger "
+                "`prior_weight` makes the problem easier."
+            )
         x = x + problem.damping(x, step, length) * step
-    else:
-        raise RuntimeError(
-            f"The physical fit has not ended after {max_steps} steps; the last was "
-            f"{np.sqrt(length):.3g} standard deviations long. A larger `prior_weight` "
-            "makes the problem easier."
-        )
     parameters = prior.copy()
     parameters[places] = x
     return dataclasses.replace(
@@ -90,7 +91,7 @@ def physical(
         method="physical",
         parameters=parameters,
         base=base.K @ parameters,
-        iterations=steps,
+        iterations=iterations,
     )
 
 

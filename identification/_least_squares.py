@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from .._base import Base
-from .._reduce import Reduction
+from ._base import Base
+from ._reduce import Reduction
 from ._estimate import Estimate
 
 
