@@ -208,9 +208,7 @@ _BOTH = ("float64", "float32")
 
 TOOLS = {
     "jaxdyn": Tool("jaxdyn", "jaxdyn", _jaxdyn, (_ALL, _BOTH, _ALL)),
-    "pinocchio": Tool(
-        "Pinocchio", "pin", _pinocchio, (_ALL, _BOTH[:1], ("rnea", "aba"))
-    ),
+    "pinocchio": Tool("Pinocchio", "pin", _pinocchio, (_ALL, _BOTH[:1], ("rnea", "aba"))),
     "mujoco": Tool("MuJoCo C", "mujoco", _mujoco, (_ALL[:3], _BOTH[:1], ())),
     "mjx": Tool("MJX", "mujoco-mjx", _mjx, (_ALL[:3], _BOTH, ())),
     "frax": Tool("frax", "frax", _frax, (_ALL[:3], _BOTH, ())),
@@ -244,7 +242,10 @@ def _compiled(
     result = np.asarray(best().addressable_shards[0].data[0])
     if task.function == "regressor" and torque is not None:
         result = torque(result, *map(np.asarray, sample))
-    calls = {"one": (lambda: jax.block_until_ready(one(*sample)), 100), "batch": (best, 3)}
+    calls = {
+        "one": (lambda: jax.block_until_ready(one(*sample)), 100),
+        "batch": (best, 3),
+    }
     facts = {"sample": result, "compile_s": best.compile_s, "tile": best.tile}
     return Prepared(calls, facts)
 

@@ -211,7 +211,11 @@ def _robot(command: argparse.ArgumentParser):
 
 
 _COMMANDS = {
-    "identify": ("from a robot file and logs to an identified robot", IDENTIFY, _identify),
+    "identify": (
+        "from a robot file and logs to an identified robot",
+        IDENTIFY,
+        _identify,
+    ),
     "info": (
         "what a robot file holds, and what is wrong with it",
         "Bodies, masses and joints of a robot; what the file lacks, what is refused or set "

@@ -10,17 +10,16 @@ from pathlib import Path
 
 import jaxdyn
 
-from ._columns import TERMS, WIDTH
 from ._demo import demo
 from ._holdout import hold_out
 from ._identify import identify
 from ._info import info
 from ._inspect import inspect
-from ._log import SIGNALS, Log
+from ._log import Log
 from ._mount import mount
 from ._read_log import read_log
-from ._report import report, require_extra
-from ._results import as_json, as_text
+from ._report import require_extra
+from ._results import as_text
 from ._validate import validate
 
 
@@ -142,8 +141,7 @@ def _logs(options, model, progress) -> tuple[Sequence[Log], Sequence[Log]]:
     return hold_out(logs, options.holdout)
 
 
-def _write(options, identified, validation, progress):
-    ...
+def _write(options, identified, validation, progress): ...
 
 
 def _info(options: argparse.Namespace):

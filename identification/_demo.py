@@ -5,19 +5,16 @@ motions and torques of the true one are known, with noise. As the truth is known
 shows how near to it the result comes, and whether the error bars tell.
 """
 
-import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 
 import equinox as eqx
-import jax
 import numpy as np
 
 import jaxdyn
 
 from ._batches import along
 from ._columns import joint_torque
-from ._excitation import Trajectories, fourier_trajectories
+from ._excitation import Trajectories
 from ._log import Log
 
 

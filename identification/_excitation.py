@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Key, UInt32
 
 from jaxdyn import Model
 
+
 UNLIMITED = {"hinge": math.pi, "slide": 0.5}
 """Half the range that a joint without limits is given, around its `ref`. [rad or m]"""
 VELOCITY = {"hinge": 2.0, "slide": 0.5}
@@ -157,9 +158,7 @@ def _draw(key, harmonics, period, limits) -> FourierSeries:
 
     peak_q, peak_qd, peak_qdd = _peaks(unit)
     room = (upper - lower) / 2
-    scale = jnp.minimum(
-        room / peak_q, jnp.minimum(qd_max / peak_qd, qdd_max / peak_qdd)
-    )
+    scale = jnp.minimum(room / peak_q, jnp.minimum(qd_max / peak_qd, qdd_max / peak_qdd))
     reach = scale * peak_q
     aside = jax.random.uniform(key_centre, room.shape, minval=-1.0, maxval=1.0)
     centre = (lower + upper) / 2 + aside * (room - reach)

@@ -68,9 +68,7 @@ def parameter_figure(
     axes.plot((prior - truth) / deviation, row, "o", ms=4, mfc="none", color=PRIOR)
     axes.plot((value - truth) / deviation, row, "o", ms=4, color=PREDICTED)
     axes.set_xscale("symlog", linthresh=4)
-    axes.set(
-        xlabel="distance from the truth [standard deviations]", ylim=(len(row), -1)
-    )
+    axes.set(xlabel="distance from the truth [standard deviations]", ylim=(len(row), -1))
     axes.set_yticks(row, names, fontsize="x-small")
     axes.legend(["95 % band", "prior", "identified"], loc="best", fontsize="small")
     _style(axes)

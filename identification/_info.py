@@ -1,6 +1,7 @@
 """What is known of a robot: the text of `jaxdyn info`."""
 
 import numpy as np
+
 from jaxdyn import check_consistency, convert_inertial, Model
 
 from ._table import Table
@@ -43,9 +44,7 @@ def bodies(model: Model) -> Table:
     rows = []
     for i, name in enumerate(model.body_names):
         parent = model.parents[i]
-        m, *c = convert_inertial(np.asarray(model.inertial[i]), "pinocchio", "mujoco")[
-            :4
-        ]
+        m, *c = convert_inertial(np.asarray(model.inertial[i]), "pinocchio", "mujoco")[:4]
         rows.append(
             (
                 name,

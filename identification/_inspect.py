@@ -98,9 +98,7 @@ def _positions(log: Log, model: jaxdyn.Model) -> Iterator[Finding]:
     fits = _fits(lowest, highest, model)
     for i in np.flatnonzero(~fits.diagonal()):
         joint, limits = log.joints[i], f"{model.lower[i]:.4g} to {model.upper[i]:.4g}"
-        spans = (
-            f"{log.name}: the position of joint {joint!r} goes from {lowest[i]:.4g} "
-        )
+        spans = f"{log.name}: the position of joint {joint!r} goes from {lowest[i]:.4g} "
         spans += f"to {highest[i]:.4g}, beyond its limits {limits}"
         swapped = [j for j in np.flatnonzero(fits[i] & fits[:, i]) if not fits[j, j]]
         if len(swapped) == 1:

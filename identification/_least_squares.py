@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from ._base import Base
-from ._reduce import Reduction
 from ._estimate import Estimate
+from ._reduce import Reduction
 
 
 def ols(reduction: Reduction, base: Base, prior: Float64[np.ndarray, " p"]) -> Estimate:

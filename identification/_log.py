@@ -6,6 +6,7 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Real
 
+
 Signal = Literal["t", "q", "qd", "qdd", "tau"]
 
 SIGNALS: Final[dict[Signal, str]] = {

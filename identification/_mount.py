@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxdyn import Model
 from jaxtyping import Array, Float
 from scipy.spatial.transform import Rotation
+
+from jaxdyn import Model
 
 
 def mount(

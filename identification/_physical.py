@@ -18,9 +18,9 @@ import jaxdyn
 
 from ._base import Base
 from ._columns import Unknowns
-from ._reduce import Reduction
 from ._estimate import Estimate
 from ._least_squares import wls
+from ._reduce import Reduction
 
 
 _BARRIER = 1e-2

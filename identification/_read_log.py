@@ -12,7 +12,8 @@ from jaxtyping import Float64
 
 import jaxdyn
 
-from ._log import SIGNALS, Log, Signal
+from ._log import Log, Signal, SIGNALS
+
 
 _WORDS: dict[Signal, tuple[str, ...]] = {
     "t": ("t", "time", "timestamp"),
@@ -330,9 +331,7 @@ def _to_joint(
             f"{_quoted(model.joint_names)}."
         )
     if not (np.isfinite(ratio) & (ratio != 0)).all():
-        raise ValueError(
-            f"A gear ratio is neither 0 nor infinite, but `gear` is {gear}."
-        )
+        raise ValueError(f"A gear ratio is neither 0 nor infinite, but `gear` is {gear}.")
     hinge = np.array([kind == "hinge" for kind in model.joint_types])
     motion = np.where(hinge & degrees, np.pi / 180, 1.0) / ratio
     return {"q": motion, "qd": motion, "qdd": motion, "tau": ratio}

@@ -16,6 +16,7 @@ from scipy import interpolate, signal
 
 from ._log import Log
 
+
 _REACH = 1.4
 """Half length of a low-pass kernel, in periods of the width of its transition band: a
 Kaiser window of this length has ripples below half a percent."""
@@ -251,8 +252,6 @@ def _convolve(
     y = np.empty(x.shape)
     for channel in np.ndindex(x.shape[1:]):
         index = (slice(None), *channel)
-        extended = np.pad(
-            x[index], len(kernel) // 2, mode="reflect", reflect_type="odd"
-        )
+        extended = np.pad(x[index], len(kernel) // 2, mode="reflect", reflect_type="odd")
         y[index] = signal.oaconvolve(extended, kernel, mode="valid")
     return y

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ._log import Log, Signal, SIGNALS
+from ._log import Log, SIGNALS
 
 
 def write_log(log: Log, path: str | Path):

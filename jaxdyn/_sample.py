@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from collections.abc import Callable
 from types import FunctionType
 from typing import cast
 
@@ -15,12 +16,13 @@ from ._model import Model
 _STATE = ("q", "qd", "qdd", "tau")
 
 
-def sample_function[F: FunctionType](fn: F) -> F:
+def sample_function[F: Callable](fn: F) -> F:
     """Compile a function of a model and of one sample of its state.
 
     Arguments called `q` have `nq` numbers, `qd`, `qdd` and `tau` `nv`; names and options
     are static. Leaves and arrays take the widest floating-point type among them.
     """
+    called = cast(FunctionType, fn).__name__
     names = list(inspect.signature(fn).parameters)
     static = [n for n in names if n not in {"model", *_STATE}]
 
@@ -29,13 +31,13 @@ def sample_function[F: FunctionType](fn: F) -> F:
     def compiled(*args, **kwargs):
         given = dict(zip(names, args, strict=False)) | kwargs
         model = given["model"]
-        _check_model(fn.__name__, model)
+        _check_model(called, model)
         arrays = {n: jnp.asarray(x) for n, x in given.items() if n in _STATE}
         for name, x in arrays.items():
             size = model.nq if name == "q" else model.nv
             if x.shape != (size,):
                 raise ValueError(
-                    f"{fn.__name__} takes one sample: {name} has shape ({size},) for "
+                    f"{called} takes one sample: {name} has shape ({size},) for "
                     f"this model, but {x.shape} came. For a batch, use jax.vmap."
                 )
         floats = [x.dtype for x in (*jax.tree.leaves(model), *arrays.values())]

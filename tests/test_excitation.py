@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import jaxdyn
-from identification import ACCELERATION, ARM7, UNLIMITED, VELOCITY, fourier_trajectories
+from identification import ACCELERATION, ARM7, fourier_trajectories, UNLIMITED, VELOCITY
+
 
 SEEDS = range(12)
 

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 from jaxdyn._inertia import (
-    INERTIAL_NAMES,
     check_consistency,
     convert_inertial,
     inertial_from_log_cholesky,
     inertial_from_pseudo_inertia,
+    INERTIAL_NAMES,
     log_cholesky,
     nearest_consistent,
     pseudo_inertia,
 )
 from jaxdyn._model import Model
+
 
 ORDERS = ("pinocchio", "idyntree", "mujoco", "roam", "khalil")
 
@@ -142,9 +143,7 @@ def test_a_body_keeps_its_floating_point_type():
     ],
 )
 @pytest.mark.parametrize("com", [(0, 0, 0.0), (0.3, -0.2, 0.1)])
-def test_inconsistency_names_link_eigenvalue_and_offending_moments(
-    diagonal, reason, com
-):
+def test_inconsistency_names_link_eigenvalue_and_offending_moments(diagonal, reason, com):
     pi = from_center_of_mass(2.0, com, np.diag(diagonal))
     (found,) = check_consistency(one_hinge(pi))
     assert found.body == "link0"

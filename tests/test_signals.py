@@ -5,6 +5,7 @@ from scipy import integrate
 from identification._log import Log
 from identification._signals import LowPass, Motion, motion
 
+
 CUTOFF = 5.0
 RATES = [CUTOFF * ratio for ratio in (4, 4.1, 4.7, 5, 6, 8, 12, 20, 200)]
 
