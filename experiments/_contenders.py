@@ -1,9 +1,15 @@
 """How each library computes the same quantities: for one sample, and for many.
 
-All get the same states and each its best way: JAX libraries a compiled loop over tiles
-of the batch, whose size is tried out, writing into memory that the last call left;
-Pinocchio its C++ loop where there is one, else a loop over samples that were cut out
-beforehand; MuJoCo such a loop too.
+All get the same states, and each its best way:
+
+- JAX libraries a compiled loop over tiles of the batch. jaxdyn takes the robot as an
+  argument, and tiles of the size that its documentation recommends. For MJX and frax the
+  robot is a constant, which is faster, and several sizes of tiles are tried, the whole
+  batch among them. MJX does only the stages that the quantity needs.
+- Pinocchio its C++ loop where there is one, else a loop in Python over samples that were
+  cut out beforehand.
+- MuJoCo such a loop too, of single stages where that is faster. They know nothing of
+  armature, which these robots do not have.
 
 New memory costs a page fault every 4 kB, more than the arithmetic where a result is
 large: a batch of regressors of a humanoid takes hundreds of megabytes. Pinocchio
@@ -19,7 +25,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +36,10 @@ from ._robots import joint_names, ROBOTS, spec, urdf
 
 
 Function = Literal["rnea", "crba", "aba", "regressor"]
+Precision = Literal["float64", "float32"]
+
+_SHOWN = 8
+"""Number of samples whose results are told, so that they can be compared."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,14 +52,12 @@ class Task:
     """Inverse dynamics, mass matrix, forward dynamics or regressor."""
     tool: str
     """One of `TOOLS`."""
-    precision: Literal["float64", "float32"] = "float64"
+    precision: Precision = "float64"
     """Of the arithmetic."""
     cores: int = 1
     """How many are used."""
     batch: int = 4096
     """Number of samples."""
-    tiles: tuple[int, ...] = (32, 64, 128, 256)
-    """Sizes of tiles that are tried, beside the whole batch at once."""
 
     def states(self, nv: int) -> tuple[np.ndarray, ...]:
         """Arguments of the function, one row a sample: positions and two vectors."""
@@ -59,10 +67,9 @@ class Task:
     @property
     def supported(self) -> bool:
         """Whether the library can do it."""
-        functions, precisions, many_cores = TOOLS[self.tool].can
-        if self.cores > 1 and self.function not in many_cores:
-            return False
-        return self.function in functions and self.precision in precisions
+        tool = TOOLS[self.tool]
+        functions = tool.functions if self.cores == 1 else tool.parallel
+        return self.function in functions and self.precision in tool.precisions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,8 +82,12 @@ class Tool:
     """What its version is asked of."""
     prepare: Callable[[Task], Prepared]
     """Makes a task ready."""
-    can: tuple[tuple[Function, ...], tuple[str, ...], tuple[Function, ...]]
-    """Functions, precisions, and functions that it spreads over several cores."""
+    functions: tuple[Function, ...] = ("rnea", "crba", "aba")
+    """What it computes."""
+    precisions: tuple[Precision, ...] = ("float64",)
+    """In which precision."""
+    parallel: tuple[Function, ...] = ()
+    """What it spreads over several cores."""
 
 
 def prepare(task: Task) -> Prepared:
@@ -95,34 +106,37 @@ def _jaxdyn(task: Task) -> Prepared:
         "regressor": jaxdyn.torque_regressor,
     }
     model = jaxdyn.load(spec(ROBOTS[task.robot]))
-
-    def torque(Y, q, qd, qdd):
-        return Y @ model.inertial.ravel() + model.armature * qdd
-
-    return _compiled(functions[task.function], model, model.nv, task, torque)
+    tile = 32 if task.function == "regressor" else 128
+    return _compiled(functions[task.function], task, model.nv, (model,), tiles=(tile,))
 
 
 def _mjx(task: Task) -> Prepared:
     _configure_jax(task)
     with contextlib.redirect_stdout(io.StringIO()):  # it tells of what it lacks
         from mujoco import mjx
+        from mujoco.mjx._src.smooth import solve_m
 
     compiled = _mujoco_model(task)
-    data = mjx.make_data(compiled)
+    model, empty = mjx.put_model(compiled), mjx.make_data(compiled)
 
-    def rnea(model, q, qd, qdd):
-        return mjx.inverse(model, data.replace(qpos=q, qvel=qd, qacc=qdd)).qfrc_inverse
+    def placed(**state):
+        data = mjx.kinematics(model, empty.replace(**state))
+        return mjx.com_pos(model, data)
 
-    def crba(model, q):
-        placed = mjx.com_pos(model, mjx.kinematics(model, data.replace(qpos=q)))
-        return mjx.full_m(model, mjx.crb(model, placed))
+    def rnea(q, qd, qdd):
+        data = mjx.com_vel(model, placed(qpos=q, qvel=qd, qacc=qdd))
+        return mjx.rne(model, data, flg_acc=True).qfrc_bias
 
-    def aba(model, q, qd, tau):
-        return mjx.forward(model, data.replace(qpos=q, qvel=qd, qfrc_applied=tau)).qacc
+    def crba(q):
+        return mjx.full_m(model, mjx.crb(model, placed(qpos=q)))
+
+    def aba(q, qd, tau):
+        data = mjx.factor_m(model, mjx.crb(model, placed(qpos=q, qvel=qd)))
+        bias = mjx.rne(model, mjx.com_vel(model, data)).qfrc_bias
+        return solve_m(model, data, tau - bias)
 
     functions = {"rnea": rnea, "crba": crba, "aba": aba}
-    model = mjx.put_model(compiled)
-    return _compiled(functions[task.function], model, compiled.nv, task)
+    return _compiled(functions[task.function], task, compiled.nv, tiles=(256, task.batch))
 
 
 def _frax(task: Task) -> Prepared:
@@ -130,19 +144,21 @@ def _frax(task: Task) -> Prepared:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it prefers a JAX of two years ago
         import frax
+        import jax
 
     text = urdf(ROBOTS[task.robot])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "robot.urdf")
         path.write_text(text)
         robot = frax.Robot(str(path), joint_ordering=joint_names(text))
-    upward = np.array([0, 0, 9.81, 0, 0, 0], task.precision)
+    upward = jax.numpy.array([0, 0, 9.81, 0, 0, 0], task.precision)
     functions = {
-        "rnea": lambda robot, q, qd, qdd: robot.rnea(q, qd, qdd, upward, None),
-        "crba": lambda robot, q: robot.crba(q),
-        "aba": lambda robot, q, qd, tau: robot.forward_dynamics(q, qd, tau, None),
+        "rnea": lambda q, qd, qdd: robot.rnea(q, qd, qdd, upward, None),
+        "crba": robot.crba,
+        "aba": lambda q, qd, tau: robot.forward_dynamics(q, qd, tau, None),
     }
-    return _compiled(functions[task.function], robot, robot.nv, task)
+    fn, tiles = functions[task.function], (64, 256, task.batch)
+    return _compiled(fn, task, robot.nv, tiles=tiles)
 
 
 def _pinocchio(task: Task) -> Prepared:
@@ -159,9 +175,6 @@ def _pinocchio(task: Task) -> Prepared:
     one = functools.partial(functions[task.function], model, data)
     x = task.states(model.nv)
     ready = _looped(one, x)
-    if task.function == "regressor":
-        pi = np.concatenate([I.toDynamicParameters() for I in model.inertias[1:]])
-        ready.facts["sample"] = ready.facts["sample"] @ pi
 
     in_parallel = {"rnea": pin.rneaInParallel, "aba": pin.abaInParallel}
     if task.function in in_parallel:
@@ -169,6 +182,8 @@ def _pinocchio(task: Task) -> Prepared:
         batch = functools.partial(
             in_parallel[task.function], task.cores, pool, *(s.T for s in x), result
         )
+        batch()
+        ready.facts["sample"] = result.T[:_SHOWN].copy()
         ready.calls["batch"] = batch, 3
     return ready
 
@@ -179,12 +194,15 @@ def _mujoco(task: Task) -> Prepared:
     model = _mujoco_model(task)
     data = mujoco.MjData(model)
     qpos, qvel, qacc, qfrc = data.qpos, data.qvel, data.qacc, data.qfrc_applied
-    M = np.empty((model.nv, model.nv))
+    M, torque = np.empty((model.nv, model.nv)), np.empty(model.nv)
 
     def rnea(q, qd, qdd):
         qpos[:], qvel[:], qacc[:] = q, qd, qdd
-        mujoco.mj_inverse(model, data)
-        return data.qfrc_inverse
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_comVel(model, data)
+        mujoco.mj_rne(model, data, 1, torque)
+        return torque
 
     def crba(q):
         qpos[:] = q
@@ -204,14 +222,14 @@ def _mujoco(task: Task) -> Prepared:
 
 
 _ALL: tuple[Function, ...] = ("rnea", "crba", "aba", "regressor")
-_BOTH = ("float64", "float32")
+_BOTH: tuple[Precision, ...] = ("float64", "float32")
 
 TOOLS = {
-    "jaxdyn": Tool("jaxdyn", "jaxdyn", _jaxdyn, (_ALL, _BOTH, _ALL)),
-    "pinocchio": Tool("Pinocchio", "pin", _pinocchio, (_ALL, _BOTH[:1], ("rnea", "aba"))),
-    "mujoco": Tool("MuJoCo C", "mujoco", _mujoco, (_ALL[:3], _BOTH[:1], ())),
-    "mjx": Tool("MJX", "mujoco-mjx", _mjx, (_ALL[:3], _BOTH, ())),
-    "frax": Tool("frax", "frax", _frax, (_ALL[:3], _BOTH, ())),
+    "jaxdyn": Tool("jaxdyn", "jaxdyn", _jaxdyn, _ALL, _BOTH, parallel=_ALL),
+    "pinocchio": Tool("Pinocchio", "pin", _pinocchio, _ALL, parallel=("rnea", "aba")),
+    "mujoco": Tool("MuJoCo C", "mujoco", _mujoco),
+    "mjx": Tool("MJX", "mujoco-mjx", _mjx, precisions=_BOTH),
+    "frax": Tool("frax", "frax", _frax, precisions=_BOTH),
 }
 
 
@@ -224,29 +242,28 @@ def _looped(one: Callable, x: tuple[np.ndarray, ...]) -> Prepared:
             one(*sample)
 
     calls = {"one": (functools.partial(one, *samples[0]), 100), "batch": (batch, 3)}
-    return Prepared(calls, {"sample": np.array(one(*samples[0]))})
+    shown = [np.array(one(*sample)) for sample in samples[:_SHOWN]]
+    return Prepared(calls, {"sample": np.stack(shown)})
 
 
 def _compiled(
-    fn: Callable, model, nv: int, task: Task, torque: Callable | None = None
+    fn: Callable, task: Task, nv: int, given: tuple = (), *, tiles: Sequence[int]
 ) -> Prepared:
-    """A function of a model and one sample, compiled for one and for a batch of them."""
+    """A function of what is given and one sample, compiled for one and for a batch."""
     import jax
 
     states = task.states(nv)
-    tried = (_Batch(fn, model, states, task, tile) for tile in (*task.tiles, task.batch))
-    seconds, _, best = min((min(_seconds(b) for _ in range(4)), b.tile, b) for b in tried)
+    tried = (_Batch(fn, task, given, states, tile) for tile in tiles)
+    _, _, best = min((min(_seconds(b) for _ in range(4)), b.tile, b) for b in tried)
 
     sample = tuple(jax.numpy.asarray(s[0]) for s in states)
-    one = jax.jit(functools.partial(fn, model))
-    result = np.asarray(best().addressable_shards[0].data[0])
-    if task.function == "regressor" and torque is not None:
-        result = torque(result, *map(np.asarray, sample))
+    one = jax.jit(functools.partial(fn, *given))
     calls = {
         "one": (lambda: jax.block_until_ready(one(*sample)), 100),
         "batch": (best, 3),
     }
-    facts = {"sample": result, "compile_s": best.compile_s, "tile": best.tile}
+    shown = np.asarray(best()[:_SHOWN])
+    facts = {"sample": shown, "compile_s": best.compile_s, "tile": best.tile}
     return Prepared(calls, facts)
 
 
@@ -254,38 +271,42 @@ class _Batch:
     """A compiled batch whose result takes the memory of the last one."""
 
     def __init__(
-        self, fn: Callable, model, states: tuple[np.ndarray, ...], task: Task, tile: int
+        self,
+        fn: Callable,
+        task: Task,
+        given: tuple,
+        states: tuple[np.ndarray, ...],
+        tile: int,
     ):
         import jax
 
-        def tiled(model, out, *x):
-            return jax.lax.map(lambda y: fn(model, *y), x, batch_size=tile)
+        def tiled(out, given, *x):
+            return jax.lax.map(lambda sample: fn(*given, *sample), x, batch_size=tile)
 
         mesh = jax.make_mesh((math.gcd(task.cores, task.batch),), ("batch",))
         whole, split = jax.P(), jax.P("batch")
         spread = jax.shard_map(
             tiled,
             mesh=mesh,
-            in_specs=(whole, split, *(split for _ in states)),
+            in_specs=(split, whole, *(split for _ in states)),
             out_specs=split,
             check_vma=False,
         )
-        row = jax.eval_shape(fn, model, *(s[0] for s in states))
-        shape = (task.batch, *row.shape)
-        self.model = jax.device_put(model, jax.NamedSharding(mesh, whole))
+        row = jax.eval_shape(fn, *given, *(s[0] for s in states))
+        out = np.zeros((task.batch, *row.shape), row.dtype)
+        self.given = jax.device_put(given, jax.NamedSharding(mesh, whole))
         self.out, *self.x = (
-            jax.device_put(x, jax.NamedSharding(mesh, split))
-            for x in (np.zeros(shape, row.dtype), *states)
+            jax.device_put(x, jax.NamedSharding(mesh, split)) for x in (out, *states)
         )
         self.tile = tile
         jax.clear_caches()
         start = time.perf_counter()
-        jitted = jax.jit(spread, donate_argnums=1, keep_unused=True)
-        self.run = jitted.lower(self.model, self.out, *self.x).compile()
+        jitted = jax.jit(spread, donate_argnums=0, keep_unused=True)
+        self.run = jitted.lower(self.out, self.given, *self.x).compile()
         self.compile_s = time.perf_counter() - start
 
     def __call__(self):
-        self.out = self.run(self.model, self.out, *self.x).block_until_ready()
+        self.out = self.run(self.out, self.given, *self.x).block_until_ready()
         return self.out
 
 

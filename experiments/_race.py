@@ -9,7 +9,7 @@ import contextlib
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -36,6 +36,7 @@ def race[T](
     contenders: Sequence[tuple[T, Sequence[int]]],
     *,
     rounds: int,
+    check: Callable[[list[dict]], None] = lambda facts: None,
 ) -> list[Result]:
     """Time contenders against one another.
 
@@ -44,12 +45,14 @@ def race[T](
             `ModuleNotFoundError` where the contender is not installed.
         contenders: What `prepare` takes, and the cores that the contender may use.
         rounds: How often each has its turn.
+        check: Called with the facts of all before anything is timed; it may raise.
     """
     with contextlib.ExitStack() as stack:
         racers = [
             stack.enter_context(contextlib.closing(_Racer(prepare, *contender)))
             for contender in contenders
         ]
+        check([racer.facts for racer in racers])
         for _ in range(rounds):
             for racer in racers:
                 racer.turn()
@@ -57,7 +60,7 @@ def race[T](
 
 
 @contextlib.contextmanager
-def pinned(cores: Iterable[int]) -> Iterator[None]:
+def pinned(cores: Iterable[int]) -> Generator[None]:
     """Keep this thread, and the processes it starts, on some cores, where Linux can."""
     if not hasattr(os, "sched_setaffinity"):
         yield

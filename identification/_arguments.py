@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.metadata
+import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -34,7 +35,27 @@ numbered columns (`q0`, `q1`, …) and other words (`position`, `effort`, …) a
 Units are s, rad, m, N m and N. Joints that a log lacks must be locked.
 
 Without --out, --report and --json, the identified robot is written to the current folder
-as <ROBOT>_identified.xml or .urdf. The exit code is 0 only if all results were written."""
+as <ROBOT>_identified.xml or .urdf. Only a robot that can exist is written, which is sure
+with the method physical; reports and numbers are written of any. The exit code is 0 only
+if all results were written.
+
+Options that take several words accept spaces or commas between them. They end at the next
+option, or at --, so that ROBOT and LOG come first:
+  jaxdyn identify robot.xml a.csv b.csv --terms inertia fv --lock finger1=0 finger2=0
+  jaxdyn identify --terms inertia fv -- robot.xml a.csv b.csv"""
+
+SPELLINGS = {
+    "strict=False": "--no-strict",
+    "repair=": "--repair nearest",
+    "columns=": "--columns SIGNAL=COLUMN,…",
+    "joints=": "--joints JOINT,…",
+    "time_unit=": "--time-unit",
+    "`gear`": "--gear",
+    "`free`": "--free BODY,…",
+    "jaxdyn.lock": "--lock JOINT=VALUE",
+    "cut-off": "--cutoff HZ",
+}
+"""How the command line spells what messages call by its name in Python."""
 
 Run = Callable[[argparse.Namespace], None]
 
@@ -51,9 +72,10 @@ def parser(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=version)
     top.set_defaults(run=None)
     under = top.add_subparsers(metavar="COMMAND", title="commands")
-    for name, (help, description, add) in _COMMANDS.items():
+    for name, (usage, help, description, add) in _COMMANDS.items():
         command = under.add_parser(
             name,
+            usage=f"jaxdyn {name} {usage}",
             help=help,
             description=description,
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -71,8 +93,8 @@ def _identify(command: argparse.ArgumentParser):
     _robot(command)
     add("logs", type=Path, nargs="+", metavar="LOG", help="logs to fit")
 
-    add = command.add_argument_group("data").add_argument
-    add(
+    data = command.add_argument_group("data")
+    data.add_argument(
         "--validate",
         type=Path,
         nargs="+",
@@ -80,15 +102,21 @@ def _identify(command: argparse.ArgumentParser):
         metavar="LOG",
         help="logs to check the result on; by default the last part of each log",
     )
-    add(
+    data.add_argument(
         "--hold-out",
         type=float,
         default=1 / 3,
         metavar="SHARE",
         help="share of each log that is kept for that (default: 1/3)",
     )
-    add("--joints", type=_words, metavar="J,J,…", help="joints of numbered columns")
-    add(
+    _several(
+        data,
+        "--joints",
+        str,
+        metavar="JOINT",
+        help="joints of numbered columns, in their order",
+    )
+    data.add_argument(
         "--columns",
         type=_columns,
         nargs="+",
@@ -96,78 +124,82 @@ def _identify(command: argparse.ArgumentParser):
         metavar="SIGNAL=C,C,…",
         help=f"columns of a signal ({', '.join(SIGNALS)}) that has names of its own",
     )
-    add("--degrees", action="store_true", help="angles are in degrees")
-    add(
+    data.add_argument("--degrees", action="store_true", help="angles are in degrees")
+    _several(
+        data,
         "--gear",
-        type=_gear,
-        nargs="+",
-        default=[1.0],
+        _gear,
         metavar="N",
         help="turns of the motor in a turn of the joint, if the log is the motors': one "
         "for all joints, one for each, or J=N for some",
     )
-    add("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="default: s")
-    add("--force", action="store_true", help="go on although a log looks wrong")
+    data.add_argument(
+        "--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="default: s"
+    )
+    data.add_argument(
+        "--force", action="store_true", help="go on although a log looks wrong"
+    )
 
-    add = command.add_argument_group("robot").add_argument
-    add(
+    robot = command.add_argument_group("robot")
+    _several(
+        robot,
         "--lock",
-        type=_pair,
-        nargs="+",
-        default=[],
+        _pair,
         metavar="J=V",
         help="hold joints that do not move at these positions [rad or m]",
     )
-    add(
+    robot.add_argument(
         "--gravity",
         type=float,
         nargs=3,
         metavar=("X", "Y", "Z"),
         help="free fall in world axes (default: the file's) [m/s²]",
     )
-    add(
+    robot.add_argument(
         "--base-orientation",
         type=float,
         nargs="+",
         metavar="A",
         help="how the base is mounted: roll pitch yaw [rad], or a quaternion w x y z",
     )
-    add(
+    robot.add_argument(
         "--no-strict",
         dest="strict",
         action="store_false",
         help="leave out what the file has and is not represented, with a warning",
     )
 
-    add = command.add_argument_group("fit").add_argument
-    add(
+    fit = command.add_argument_group("fit")
+    _several(
+        fit,
         "--terms",
-        type=_words,
-        nargs="+",
-        default=[["inertia", "fv", "fc", "offset"]],
+        _term,
+        default=["inertia", "fv", "fc", "offset"],
         metavar="TERM",
         help=f"what to identify, of {', '.join(TERMS)} (default: all but Ia)",
     )
-    add(
+    fit.add_argument(
         "--cutoff",
-        type=float,
+        type=_cutoff,
         default=5.0,
         metavar="HZ",
-        help="where the low-pass filter of torques and columns has gain ½ (default: 5)",
+        help="where the low-pass filter of torques and columns has gain ½ (default: 5); "
+        "none for logs that hold accelerations and are not to be filtered",
     )
-    add(
+    fit.add_argument(
         "--method",
         choices=METHODS,
         default="physical",
         help="estimator (default: physical, whose bodies are all consistent)",
     )
-    add(
+    _several(
+        fit,
         "--free",
-        type=_words,
-        metavar="BODY,…",
+        str,
+        metavar="BODY",
         help="bodies to identify (default: each that a joint moves)",
     )
-    add(
+    fit.add_argument(
         "--width",
         type=float,
         default=WIDTH,
@@ -176,10 +208,10 @@ def _identify(command: argparse.ArgumentParser):
         f"(default: {WIDTH}) [rad/s or m/s]",
     )
 
-    add = command.add_argument_group("results").add_argument
-    add("--out", type=Path, metavar="FILE", help="the identified robot")
-    add("--report", type=Path, metavar="FILE.html", help="a page of figures and tables")
-    add("--json", type=Path, metavar="FILE.json", help="all numbers, for programs")
+    results = command.add_argument_group("results").add_argument
+    results("--out", type=Path, metavar="FILE", help="the identified robot")
+    results("--report", type=Path, metavar="FILE.html", help="a page of figures, tables")
+    results("--json", type=Path, metavar="FILE.json", help="all numbers, for programs")
 
 
 def _info(command: argparse.ArgumentParser):
@@ -212,28 +244,61 @@ def _robot(command: argparse.ArgumentParser):
 
 _COMMANDS = {
     "identify": (
+        "ROBOT LOG [LOG ...] [options]",
         "from a robot file and logs to an identified robot",
         IDENTIFY,
         _identify,
     ),
     "info": (
+        "ROBOT [options]",
         "what a robot file holds, and what is wrong with it",
-        "Bodies, masses and joints of a robot; what the file lacks, what is refused or set "
-        "aside,\nand whether each body is physically consistent.",
+        "Bodies, masses and joints of a robot; what the file lacks, what is refused or "
+        "set\naside, and whether each body is physically consistent.",
         _info,
     ),
     "demo": (
+        "[options]",
         "see it all at work, on a robot that is made up",
         "Simulate a robot that differs from its file, with friction and sensor noise, "
-        "identify it\nfrom its logs, and leave tables, plots and the identified robot in a "
-        "folder.",
+        "identify it\nfrom its logs, and leave tables, plots and the identified robot in "
+        "a folder.",
         _demo,
     ),
 }
 
 
-def _words(text: str) -> list[str]:
-    return [word for word in text.split(",") if word]
+def _several(group, option: str, kind: Callable[[str], object], **settings):
+    """An option of several words, with spaces or commas between them."""
+
+    def words(text: str) -> list[object]:
+        return [kind(word) for word in text.split(",") if word]
+
+    group.add_argument(option, type=words, nargs="+", action=_Joined, **settings)
+
+
+class _Joined(argparse.Action):
+    """Lists of words, joined; the option may come again."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        """Append the words to those that came before, if any."""
+        before = getattr(namespace, self.dest)
+        before = [] if before is self.default else before
+        setattr(namespace, self.dest, [*before, *itertools.chain(*values)])
+
+
+def _term(word: str) -> str:
+    if word not in TERMS:
+        raise argparse.ArgumentTypeError(f"{word!r} is not one of {', '.join(TERMS)}")
+    return word
+
+
+def _cutoff(word: str) -> float | None:
+    if word == "none":
+        return None
+    try:
+        return float(word)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{word!r} is no frequency in Hz") from None
 
 
 def _columns(text: str) -> tuple[str, list[str]]:
@@ -242,7 +307,7 @@ def _columns(text: str) -> tuple[str, list[str]]:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not SIGNAL=COLUMN,COLUMN,… with one of {', '.join(SIGNALS)}"
         )
-    return signal, _words(names)
+    return signal, [name for name in names.split(",") if name]
 
 
 def _pair(text: str) -> tuple[str, float]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float64
 import jaxdyn
 
 from ._batches import along
-from ._columns import column_names, columns, ordered, Term
+from ._columns import column_names, columns, ordered, Term, WIDTH
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,6 +30,8 @@ class Base:
     one that was not; a rank is beyond doubt where this is many powers of ten."""
     support: Bool[np.ndarray, "nv r"]
     """Which joints' torques depend on which base parameter."""
+    doubts: tuple[str, ...] = ()
+    """Why the rank, or the use of these combinations, is in doubt."""
 
     @property
     def rank(self) -> int:
@@ -43,7 +45,7 @@ class Base:
 
     @property
     def without_effect(self) -> tuple[str, ...]:
-        """Parameters that no joint torque depends on."""
+        """Parameters that no torque depends on, or whose bodies did not count."""
         silent = ~self.K.any(axis=0)
         return tuple(np.array(self.parameters)[silent].tolist())
 
@@ -97,7 +99,7 @@ def base_parameters(
     if W is None:
         count = 10 + 10 * len(names) // max(1, model.nv)
         states = random_states(model, count, np.random.default_rng(seed))
-        W = along(columns, model, *states, terms=ordered(terms))
+        W = along(columns, model, *states, terms=ordered(terms), width=WIDTH)
     support = np.abs(W).max(axis=0, initial=0)
     stacked = W.reshape(-1, len(names))
 
@@ -118,13 +120,15 @@ def base_parameters(
     beta[np.abs(beta) < 1e-8] = 0
     beta[:, kept] = np.eye(len(kept))
     gap = float(min(lengths) / max(left, np.finfo(float).eps))
-    _warn_of_doubt(names, felt, kept, beta, gap)
+    doubts = tuple(_doubts([names[k] for k in felt], kept, beta, gap))
+    for doubt in doubts:
+        warnings.warn(doubt, stacklevel=2)
 
     independent = felt[kept]
     K = np.zeros((len(kept), len(names)))
     K[:, felt] = beta * norm[felt] / norm[independent][:, None]
     reach = support > 1e-9 * support.max()
-    return Base(names, tuple(independent.tolist()), K, gap, reach[:, independent])
+    return Base(names, tuple(independent.tolist()), K, gap, reach[:, independent], doubts)
 
 
 def _independent(R, tolerance: float, order: np.ndarray | None):
@@ -160,23 +164,21 @@ def _reading_order(felt: np.ndarray, inertial: int) -> np.ndarray:
     return np.lexsort((felt, within, body))
 
 
-def _warn_of_doubt(names, felt, kept, beta, gap):
+def _doubts(names: list[str], kept, beta, gap: float) -> Iterator[str]:
     if gap < 1e3:
-        warnings.warn(
+        yield (
             f"The number of base parameters, {len(kept)}, is in doubt: the least "
             f"independent column is only {gap:.2g} times farther from the others than "
-            "rounding would put it. Look for axes that are nearly, but not exactly, "
-            "parallel in the robot's file.",
-            stacklevel=3,
+            "the farthest that was left out. Look for axes that are nearly, but not "
+            "exactly, parallel in the robot's file."
         )
     row, column = np.unravel_index(np.abs(beta).argmax(), beta.shape)
     if np.abs(beta[row, column]) > 1e4:
-        warnings.warn(
-            f"Base parameter {names[felt[kept[row]]]} takes {names[felt[column]]} with a "
-            f"coefficient {np.abs(beta[row, column]):.2g} times its own: the columns are "
-            "nearly dependent, and estimates will be uncertain. Look for axes that are "
-            "nearly, but not exactly, parallel in the robot's file.",
-            stacklevel=3,
+        yield (
+            f"Base parameter {names[kept[row]]} takes {names[column]} with a coefficient "
+            f"{np.abs(beta[row, column]):.2g} times its own: the columns are nearly "
+            "dependent, and estimates will be uncertain. Look for axes that are nearly, "
+            "but not exactly, parallel in the robot's file."
         )
 
 

@@ -49,9 +49,9 @@ def column_names(model: jaxdyn.Model, terms: Sequence[Term] = TERMS) -> tuple[st
 
 def columns(
     model: jaxdyn.Model,
-    q: Float[Array, "nq"],
-    qd: Float[Array, "nv"],
-    qdd: Float[Array, "nv"],
+    q: Float[Array | np.ndarray, "nq"],
+    qd: Float[Array | np.ndarray, "nv"],
+    qdd: Float[Array | np.ndarray, "nv"],
     terms: Sequence[Term] = TERMS,
     *,
     width: float = WIDTH,
@@ -72,6 +72,7 @@ def columns(
     Returns:
         One column for each of `column_names`.
     """
+    qd, qdd = jnp.asarray(qd), jnp.asarray(qdd)
     blocks = {
         "inertia": lambda: jaxdyn.torque_regressor(model, q, qd, qdd),
         "Ia": lambda: jnp.diag(qdd),
@@ -84,9 +85,9 @@ def columns(
 
 def joint_torque(
     model: jaxdyn.Model,
-    q: Float[Array, "nq"],
-    qd: Float[Array, "nv"],
-    qdd: Float[Array, "nv"],
+    q: Float[Array | np.ndarray, "nq"],
+    qd: Float[Array | np.ndarray, "nv"],
+    qdd: Float[Array | np.ndarray, "nv"],
     *,
     width: float = WIDTH,
 ) -> Float[Array, "nv"]:
@@ -94,6 +95,7 @@ def joint_torque(
 
     It is `columns @ parameters` at the model's own parameters, without offsets.
     """
+    qd = jnp.asarray(qd)
     friction = model.damping * qd + model.frictionloss * jnp.tanh(qd / width)
     return jaxdyn.inverse_dynamics(model, q, qd, qdd) + friction
 
@@ -115,11 +117,7 @@ def ordered(terms: Sequence[Term]) -> tuple[Term, ...]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Unknowns:
-    """What is to be estimated of a robot; all else is known from its model.
-
-    Armature goes with the bodies' inertia, both being the mass matrix: where inertia is
-    estimated and armature is not, there is none.
-    """
+    """What is to be estimated of a robot; all else is known from its model."""
 
     model: jaxdyn.Model
     """The robot as its file has it."""
@@ -129,6 +127,8 @@ class Unknowns:
     """Bodies whose inertial parameters are unknown, if `"inertia"` is a term."""
     width: float = WIDTH
     """Speed within which Coulomb friction changes its sign. [rad/s or m/s]"""
+    armature: bool = True
+    """Whether the model's armature counts, if `"Ia"` is no term."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ class Unknowns:
     def applied(self, parameters: Float64[np.ndarray, " p"]) -> jaxdyn.Model:
         """The robot with these parameters; a model has no place for offsets."""
         parts = self.split(parameters)
-        if "inertia" in parts:
+        if not self.armature:
             parts.setdefault("Ia", np.zeros(self.model.nv))
         leaves = {
             "inertia": lambda m: m.inertial,

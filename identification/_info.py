@@ -14,26 +14,26 @@ def info(model: Model) -> str:
         model: The robot, best loaded with `strict=False` so that nothing stops it.
     """
     mass = np.asarray(model.inertial)[:, 0].sum()
-    found = check_consistency(model)
-    unit = "kg m² or kg", "N m s/rad or N s/m", "N m or N"
+    report, found = model.report, check_consistency(model)
+    repaired = () if found else report.inertia
     sections = [
         f"{model.nb} bodies, {model.nj} joints, {model.nv} degrees of freedom, "
         f"{mass:.4g} kg, gravity {_vector(model.gravity)} m/s²",
         f"Bodies [kg, m, kg m² about the centre of mass]\n\n{bodies(model)}",
-        f"Joints [rad or m, {', '.join(unit)}]\n\n{joints(model)}",
-        _listed("Inertia that the file lacks, or gets wrong", model.report.inertia),
+        "Joints [rad or m, kg m² or kg, N m s/rad or N s/m, N m or N]\n\n"
+        f"{joints(model) if model.nj else 'none'}",
+        _listed("Mass and inertia that the compiler filled in", report.filled),
         _listed(
             "NOT REPRESENTED: `jaxdyn.load` refuses this robot unless `strict=False`, "
             "and then leaves out",
-            model.report.ignored,
+            report.ignored,
         ),
         _listed(
-            "Set aside, as they do not enter the equations of motion",
-            model.report.set_aside,
+            "Set aside, as they do not enter the equations of motion", report.set_aside
         ),
+        _listed("Inertias of no rigid body, replaced by the nearest", repaired),
         _listed("INCONSISTENT: no rigid body has these inertias", found)
-        if found
-        else "Every body is physically consistent.",
+        or "Every body is physically consistent.",
     ]
     return "\n\n".join(filter(None, sections))
 

@@ -20,9 +20,10 @@ def ols(reduction: Reduction, base: Base, prior: Float64[np.ndarray, " p"]) -> E
             determine stays as near to them as it can.
     """
     fit = _fit(reduction, base, prior, np.ones(len(reduction.R)))
-    freedom = _freedom(reduction, base) * len(reduction.R)
-    sigma = np.linalg.norm(reduction.misfit(fit.x)) / np.sqrt(freedom)
-    return _estimate("ols", reduction, base, prior, fit, sigma, 1)
+    variance = np.mean(residual_std(reduction, base, fit.x) ** 2)
+    sigma = np.full(len(reduction.R), np.sqrt(variance))
+    fit = fit._replace(covariance=variance * fit.covariance)
+    return _estimate("ols", base, prior, fit, sigma, 1)
 
 
 def wls(
@@ -47,56 +48,72 @@ def wls(
     sigma = np.ones(len(reduction.R))
     for _ in range(iterations):
         fit = _fit(reduction, base, prior, 1 / sigma)
-        sigma = _sigma(reduction, base, fit.x)
+        sigma = residual_std(reduction, base, fit.x)
     fit = _fit(reduction, base, prior, 1 / sigma)
-    return _estimate("wls", reduction, base, prior, fit, sigma, iterations + 1)
+    return _estimate("wls", base, prior, fit, sigma, iterations + 1)
 
 
 class _Fit(NamedTuple):
     x: Float64[np.ndarray, " r"]
-    inverse: Float64[np.ndarray, "r r"]
-    """Inverse of the normal equations' matrix."""
-    determined: Bool[np.ndarray, " r"]
+    covariance: Float64[np.ndarray, "r r"]
+    """For rows whose errors have unit variance."""
 
 
 def _fit(reduction: Reduction, base: Base, prior, weights) -> _Fit:
     """Least squares; what the record does not determine stays at the prior."""
     R, z = reduction.stacked(weights)
     start = base.K @ prior
+    V, told = determined(R)
+    x = start + V @ ((R @ V).T @ (z - R @ start))
+    covariance = V @ V.T
+    covariance[~told, ~told] = np.inf
+    return _Fit(x, covariance)
+
+
+def determined(
+    R: Float64[np.ndarray, "m r"],
+) -> tuple[Float64[np.ndarray, "r k"], Bool[np.ndarray, " r"]]:
+    """What the product `R x` tells of `x`.
+
+    Returns:
+        Directions `V`, scaled so that `R V` is orthonormal, and which entries of `x` lie
+        in them.
+    """
     norm = np.linalg.norm(R, axis=0)
     felt = norm > 1e-9 * norm.max(initial=0)
     scale = np.where(felt, norm, 1)
-    U, s, Vt = np.linalg.svd(np.where(felt, R, 0) / scale, full_matrices=False)
+    _, s, Vt = np.linalg.svd(np.where(felt, R, 0) / scale, full_matrices=False)
     strong = s > 1e-10 * s.max(initial=0)
-    V = Vt[strong].T / s[strong]
-    x = start + V @ (U[:, strong].T @ (z - R @ start)) / scale
-    determined = np.linalg.norm(Vt[~strong], axis=0) < 1e-6
-    inverse = V @ V.T / np.outer(scale, scale)
-    return _Fit(x, inverse, determined)
+    Vt, s = Vt[strong], s[strong]
+    return Vt.T / s / scale[:, None], np.linalg.norm(Vt, axis=0) > 1 - 1e-12
 
 
-def _estimate(method, reduction, base, prior, fit, sigma, iterations) -> Estimate:
-    lifted = np.linalg.lstsq(base.K, fit.x - base.K @ prior)[0]
-    covariance = fit.inverse * (sigma**2 if np.ndim(sigma) == 0 else 1.0)
-    lost = np.flatnonzero(~fit.determined)
-    covariance[lost, lost] = np.inf
-    return Estimate(
-        method=method,
-        parameters=prior + lifted,
-        base=fit.x,
-        covariance=covariance,
-        sigma=np.broadcast_to(sigma, len(reduction.R)).copy(),
-        iterations=iterations,
-        undetermined=tuple(base.names[k] for k in lost),
-    )
-
-
-def _sigma(reduction: Reduction, base: Base, x) -> Float64[np.ndarray, " nv"]:
+def residual_std(reduction: Reduction, base: Base, x) -> Float64[np.ndarray, " nv"]:
     """Standard deviation of each joint's residual; not below rounding."""
     loudest = max(np.linalg.norm(z) for z in reduction.z)
     rounding = 1e-9 * loudest / np.sqrt(reduction.rows) + np.finfo(float).tiny
     sigma = reduction.misfit(x) / np.sqrt(_freedom(reduction, base))
     return np.maximum(sigma, rounding)
+
+
+def lifted(
+    base: Base, prior: Float64[np.ndarray, " p"], x: Float64[np.ndarray, " r"]
+) -> Float64[np.ndarray, " p"]:
+    """All parameters, nearest to the prior, of which `x` are the base parameters."""
+    return prior + np.linalg.lstsq(base.K, x - base.K @ prior)[0]
+
+
+def _estimate(method, base, prior, fit: _Fit, sigma, iterations) -> Estimate:
+    lost = np.isinf(np.diagonal(fit.covariance))
+    return Estimate(
+        method=method,
+        parameters=lifted(base, prior, fit.x),
+        base=fit.x,
+        covariance=fit.covariance,
+        sigma=sigma,
+        iterations=iterations,
+        undetermined=tuple(np.array(base.names)[lost].tolist()),
+    )
 
 
 def _freedom(reduction: Reduction, base: Base) -> float:

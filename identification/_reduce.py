@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import scipy.linalg.lapack
+import scipy.linalg
 from jaxtyping import Float64
 
 from ._base import Base
@@ -24,6 +24,8 @@ _BLOCK = 4096
 _ROWS = 256
 """Rows that are folded into a triangle at a time."""
 
+(_tpqrt,) = scipy.linalg.get_lapack_funcs(("tpqrt",), dtype=float)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Reduction:
@@ -34,7 +36,7 @@ class Reduction:
     z: tuple[Float64[np.ndarray, " _"], ...]
     """For each joint, the torque in the same coordinates. [N m or N]"""
     rows: float
-    """Decimated samples of each joint."""
+    """Independent samples of each joint."""
 
     def stacked(
         self, weights: Float64[np.ndarray, " nv"]
@@ -86,6 +88,25 @@ def reduce(
     return Reduction(tuple(R), tuple(t[:, -1].copy() for t in triangles), rows)
 
 
+def samples(
+    unknowns: Unknowns,
+    base: Base,
+    motions: Sequence[Motion],
+    *,
+    cutoff: float | None,
+) -> tuple[Float64[np.ndarray, "N nv r"], Float64[np.ndarray, "N nv"]]:
+    """The rows that `reduce` makes triangles of: base parameters' columns and torque."""
+    pieces = []
+    for motion in motions:
+        for block, _ in filtered(unknowns, base, motion, cutoff=cutoff):
+            W = np.zeros((len(block[0]), *base.support.shape))
+            for j, rows in enumerate(block):
+                W[:, j, base.support[j]] = rows[:, :-1]
+            pieces.append((W, np.stack([rows[:, -1] for rows in block], axis=1)))
+    W, y = zip(*pieces, strict=True)
+    return np.concatenate(W), np.concatenate(y)
+
+
 def _fold(triangle, block):
     """Triangular factor of a triangle on top of further rows.
 
@@ -94,7 +115,7 @@ def _fold(triangle, block):
     """
     for start in range(0, len(block), _ROWS):
         rows = np.asfortranarray(block[start : start + _ROWS])
-        triangle, *_ = scipy.linalg.lapack.dtpqrt(
+        triangle, *_ = _tpqrt(
             0, min(8, len(triangle)), triangle, rows, overwrite_a=1, overwrite_b=1
         )
     return triangle
@@ -106,9 +127,10 @@ def filtered(
     """Filtered and decimated rows `[W_j | y_j]` of each joint, block by block.
 
     `W_j` has the base parameters' columns that the joint's torque depends on. With each
-    block comes the number of independent samples in it. A low-pass filter passes a
-    little beyond its cut-off, more than the samples that count as independent can hold:
-    two interleaved sets of them are taken, and weighted so that each counts half.
+    block comes the number of independent samples in it, and rows are weighted to count
+    as many. Noise that is white before a filter with kernel `h` has, after it, `Σ h²`
+    independent samples for each that there were. The filter passes a little beyond its
+    cut-off, more than one set of decimated samples can hold: two interleaved are taken.
     """
     lowpass = None if cutoff is None else LowPass(cutoff, motion.rate)
     picks = [np.array(base.independent, int)[row] for row in base.support]
@@ -118,10 +140,10 @@ def filtered(
             yield block, len(block[0])
             continue
         starts = sorted({0, lowpass.decimate // 2})
+        worth = lowpass.decimate * float(np.sum(lowpass.kernel**2)) / len(starts)
         for start in starts:
             kept = [lowpass.reduce(rows[start:]) for rows in block]
-            scale = 1 / np.sqrt(len(starts))
-            yield [scale * rows for rows in kept], len(kept[0]) / len(starts)
+            yield [np.sqrt(worth) * rows for rows in kept], worth * len(kept[0])
 
 
 def _rows(

@@ -128,7 +128,7 @@ class LowPass:
         return signal.upfirdn(kernel, x, down=step, axis=0)[first : first + kept]
 
 
-def motion(log: Log, *, cutoff: float) -> Motion:
+def motion(log: Log, *, cutoff: float | None) -> Motion:
     """Even samples of a log's motion, with velocities and accelerations.
 
     Uneven stamps are resampled at their median rate, by cubic splines through the
@@ -138,12 +138,16 @@ def motion(log: Log, *, cutoff: float) -> Motion:
 
     Args:
         log: The log.
-        cutoff: Frequency up to which the motion must be true. [Hz]
+        cutoff: Frequency up to which the motion must be true; `None` takes the samples
+            as they are, of a log that holds velocities and accelerations. [Hz]
 
     Raises:
         ValueError: If the cut-off is too high for the sampling rate, the log too short,
-            or its stamps leave a gap of more than half a period of the cut-off.
+            or its stamps leave a gap of more than half a period of the cut-off; if there
+            is no cut-off, and velocities or accelerations are missing.
     """
+    if cutoff is None:
+        return _as_it_is(log)
     t, rate = _even_times(log.t)
     _check(log, LowPass(cutoff, rate))
     smooth = _smoothing_kernel(cutoff, rate)
@@ -161,6 +165,17 @@ def motion(log: Log, *, cutoff: float) -> Motion:
         qdd = derivative(log.qdd, 0)
     tau = _resample(log.t, log.tau, t)
     return Motion(t, derivative(log.q, 0), qd, qdd, tau, rate)
+
+
+def _as_it_is(log: Log) -> Motion:
+    if log.qd is None or log.qdd is None:
+        raise ValueError(
+            f"{log.name} has no {'accelerations' if log.qd is not None else 'velocities'}"
+            ", and without a low-pass filter they cannot be had from positions. Give a "
+            "cut-off in Hz."
+        )
+    rate = 1 / float(np.median(np.diff(log.t)))
+    return Motion(log.t, log.q, log.qd, log.qdd, log.tau, rate)
 
 
 def _check(log: Log, lowpass: LowPass):

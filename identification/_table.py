@@ -1,8 +1,14 @@
 """Tables: a header and rows of cells, the same for terminals, files and pages."""
 
+import csv
 import dataclasses
+import io
 import itertools
 from collections.abc import Sequence
+
+
+_ZERO = 1e-12
+"""What is smaller, in SI units, is zero to people."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +38,12 @@ class Table:
         rule = ["─" * width for width in widths]
         return "\n".join(map(line, itertools.chain([lines[0], rule], lines[1:])))
 
+    def csv(self) -> str:
+        """The table as comma-separated values, numbers with all their digits."""
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([self.header, *self.rows])
+        return text.getvalue()
+
     def _columns(self):
         return zip(*self.rows, strict=True) if self.rows else [()] * len(self.header)
 
@@ -41,6 +53,6 @@ def _text(cell: object) -> str:
         case None:
             return "–"
         case float():  # numpy's too
-            return f"{cell:.4g}"
+            return f"{0 if abs(cell) < _ZERO else cell:.4g}"
         case _:
             return str(cell)

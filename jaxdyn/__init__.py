@@ -28,6 +28,7 @@ from ._load import load as load
 from ._lock import lock as lock
 from ._model import anonymous as anonymous, Model as Model, Report as Report
 from ._regressor import torque_regressor as torque_regressor
+from ._write import write as write, Written as Written
 
 
 rnea, crba, aba = inverse_dynamics, mass_matrix, forward_dynamics

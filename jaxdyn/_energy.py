@@ -54,4 +54,4 @@ def gravity_energy(model: Model, q: Float[Array, "nq"]) -> Float[Array, ""]:
     poses = forward_kinematics(model, q)
     mass, h = model.inertial[:, 0], model.inertial[:, 1:4]
     moment = (poses[:, :3, :3] * h[:, None, :]).sum(-1) + mass[:, None] * poses[:, :3, 3]
-    return -(moment * model.gravity).sum()
+    return -(moment.sum(0) * model.gravity).sum()

@@ -1,6 +1,6 @@
 """What of MuJoCo's models is not represented, by name."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import mujoco
@@ -91,16 +91,14 @@ def _equality(model: mujoco.MjModel, i: int) -> _Feature:
     what = f"equality {_name(model, 'equality', i)}"
     if model.eq_type[i] != mujoco.mjtEq.mjEQ_JOINT:
         return _Feature(what)
-    ids = [j for j in (model.eq_obj1id[i], model.eq_obj2id[i]) if j >= 0]
+    ids = [int(j) for j in (model.eq_obj1id[i], model.eq_obj2id[i]) if j >= 0]
     joints = " and ".join(_name(model, "joint", j) for j in ids)
     names = tuple(mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, j) for j in ids)
     return _Feature(f"{what}, of joint {joints}", names if all(names) else ())
 
 
-def _of_joints(
-    model: mujoco.MjModel, what: str, ids: Iterable[int]
-) -> Iterator[_Feature]:
-    for j in ids:
+def _of_joints(model: mujoco.MjModel, what: str, ids: np.ndarray) -> Iterator[_Feature]:
+    for j in ids.tolist():
         name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, j)
         yield _Feature(f"{what} {_name(model, 'joint', j)}", (name,) if name else ())
 

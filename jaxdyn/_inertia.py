@@ -56,6 +56,9 @@ def pseudo_inertia(pi: _Inertial) -> _PseudoInertia:
     It is the second moment of the body's mass in homogeneous coordinates,
     `J = ∫ (x, 1)(x, 1)ᵀ dm`.
 
+    Args:
+        pi: Inertial parameters, as in `Model.inertial`.
+
     References:
         Wensing, Kim & Slotine, *Linear matrix inequalities for physically consistent
         inertial parameter identification*, IEEE RA-L 3(1), 2018.
@@ -64,7 +67,11 @@ def pseudo_inertia(pi: _Inertial) -> _PseudoInertia:
 
 
 def inertial_from_pseudo_inertia(J: _PseudoInertia) -> _Inertial:
-    """Inertial parameters of the body with pseudo-inertia `J`."""
+    """Inertial parameters of a body; inverse of `pseudo_inertia`.
+
+    Args:
+        J: The pseudo-inertia of the body.
+    """
     return (J[None] * _D.astype(J.dtype)).sum(axis=(1, 2))
 
 
@@ -108,6 +115,9 @@ def log_cholesky(pi: _Inertial) -> Float[Array, "10"]:
 def inertial_from_log_cholesky(theta: Float[Array | np.ndarray, "10"]) -> _Inertial:
     """Inertial parameters at log-Cholesky coordinates: inverse of `log_cholesky`.
 
+    Args:
+        theta: The coordinates, in the order of `log_cholesky`.
+
     References:
         Rucker & Wensing, *Smooth parameterization of rigid-body inertia*, IEEE RA-L
         7(2), 2022.
@@ -145,8 +155,8 @@ class Inconsistency:
 def check_consistency(model: Model) -> tuple[Inconsistency, ...]:
     """Bodies whose inertial parameters belong to no rigid body.
 
-    Points, rods and plates without thickness pass. So does a body of which all ten
-    numbers are zero, if it is welded, or carries welded bodies that have mass.
+    Rods and plates without thickness pass. So does a body of which all ten numbers are
+    zero, if it is welded, or carries welded bodies that have mass.
 
     Returns:
         One entry for each inconsistent body; empty if all are consistent.
@@ -185,7 +195,8 @@ def _inconsistency(pi: np.ndarray) -> str | None:
         return f"its mass is {pi[0]:.6g} kg"
     I = _rotational(pi - _point_mass(pi[:1], pi[1:4] / pi[0]))
     rounding = 1e-12 * np.abs(pi[4:]).max()
-
+    if np.abs(I).max() <= 3 * rounding:
+        return "it has mass, but its moments of inertia are zero"
     return _violation(("Ixx", "Iyy", "Izz"), np.diagonal(I), rounding) or _violation(
         ("I1", "I2", "I3"), np.linalg.eigvalsh(I), rounding
     )
@@ -225,7 +236,7 @@ def nearest_consistent(pi: _Inertial, *, floor: float = 1e-3) -> np.ndarray:
             f"Only finite inertial parameters can be repaired, but these are {pi}. "
             "Correct them in the robot's file."
         )
-    if np.linalg.eigvalsh(pseudo_inertia(pi))[0] > 0:
+    if np.linalg.eigvalsh(pseudo_inertia(pi))[0] > 0 and not _inconsistency(pi):
         return pi
     if pi[0] > 0:
         m, c = pi[:1], pi[1:4] / pi[0]

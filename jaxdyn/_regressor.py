@@ -21,7 +21,7 @@ def torque_regressor(
     q: Float[Array, "nq"],
     qd: Float[Array, "nv"],
     qdd: Float[Array, "nv"],
-) -> Float[Array, "nv 10*nb"]:
+) -> Float[Array, "nv {10*model.nb}"]:
     """Matrix `Y` of inverse dynamics as a linear function of the inertial parameters.
 
     `inverse_dynamics(model, q, qd, qdd) = Y model.inertial.ravel() + armature qdd`. The

@@ -6,7 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -26,6 +26,8 @@ class Written:
 
     result: Path | mujoco.MjSpec | mujoco.MjModel
     """The file that was written, or the new specification or compiled model."""
+    copied: tuple[Path, ...]
+    """Files that the source includes, written beside it."""
     changed: tuple[str, ...]
     """What has new values."""
     not_expressed: tuple[str, ...]
@@ -36,6 +38,7 @@ class Written:
     def __str__(self) -> str:
         in_file = isinstance(self.result, Path)
         lines = [str(self.result) if in_file else f"a new {type(self.result).__name__}"]
+        lines += [f"copied: {path}" for path in self.copied]
         lines += [f"changed: {what}" for what in self.changed]
         lines += [f"not expressed: {what}" for what in self.not_expressed]
         lines += [f"neutralised: {option}" for option in self.neutralised]
@@ -44,16 +47,17 @@ class Written:
 
 def write(
     model: Model,
-    path: str | os.PathLike | None,
+    path: str | os.PathLike | None = None,
     *,
     source: str | os.PathLike | mujoco.MjSpec | mujoco.MjModel,
 ) -> Written:
     """Put a model's parameters into the format of the robot it was loaded from.
 
     Inertial parameters, armature, damping and friction that differ from the source's
-    are written, and read back before anything is saved; all else keeps its every byte.
-    Files that the source includes are copied beside the new one; meshes and textures
-    stay where they are. Joints that the model has locked stay joints.
+    are written, and read back before anything is saved; all else keeps its every byte,
+    but for references to other files where the new one is in another folder. Files that
+    the source includes are copied beside it; meshes and textures stay where they are.
+    Joints that the model has locked stay joints.
 
     Args:
         model: The robot, with the bodies of the source.
@@ -62,63 +66,56 @@ def write(
         source: What the model was loaded from; not changed, unless `path` names it.
 
     Returns:
-        The file or copy, what changed in it, what it could not express, and compiler
-        options that were switched off because they override inertias.
+        The file or copy, what changed in it, what it could not express (a warning says
+        this too), and compiler options that were switched off because they override
+        inertias.
 
     Raises:
-        ValueError: If a body belongs to no rigid body, if the source is of another
-            robot, if `path` asks for another format, or if a changed body or joint has
-            no element in the source.
+        ValueError: If a body belongs to no rigid body, friction or armature is negative,
+            the source is of another robot, `path` asks for another format, or a changed
+            body or joint has no element in the source. Nothing is then saved.
+        OSError: If the source cannot be read, or the file cannot be written.
     """
+    before = _read(source)
+    _require_same_robot(model, before)
     target = _target(source, path)
-    file_name = Path(path or "robot").name
-    _require_physical(model)
-    prior = _read(source)
-    _require_same_robot(model, prior)
+    path = Path(path or "robot")
+    wanted = _updated(before, model, target.lacks)
+    _require_physical(dataclasses.replace(model, inertial=wanted.inertial))
 
     neutralised = ()
-    if _differs(model.inertial, prior.inertial).any():
+    if (wanted.inertial != before.inertial).any():
         neutralised = target.neutralise()
-        prior = _reread(target, file_name) if neutralised else prior
-    wanted = _updated(prior, model, target.lacks)
-    _edit(target, prior, wanted)
-    found = _beyond_rounding(_reread(target, file_name), wanted)
-    lost = tuple(_differences(found, wanted))
+    _edit(target, _reread(target, path.name) if neutralised else before, wanted)
+    found = _reread(target, path.name)
+    lost = tuple(_differences(_beyond_rounding(found, wanted), wanted))
     if lost:
         raise ValueError(
             "Written and read again, these are not as in the model:\n  "
             + "\n  ".join(lost)
-            + "\nSomething in the source overrides them: the scale of a frame, "
-            "fusestatic, a joint's springdamper, or compiler options of an attached "
-            "model. Remove it there. Nothing was saved."
+            + "\nSomething in the source overrides them: the scale of a frame, a joint's "
+            "springdamper, a flag that disables damping, or compiler options of an "
+            "attached model. Remove it there. Nothing was saved."
         )
+    not_expressed = tuple(_differences(wanted, model))
+    if not_expressed:
+        warnings.warn(
+            f"What is written differs from the model in {'; '.join(not_expressed)}: the "
+            "format has no place for it, or jaxdyn.write does not change it.",
+            stacklevel=2,
+        )
+    result, *copied = target.save(path)
     return Written(
-        result=target.save(Path(path or file_name)),
-        changed=tuple(_differences(prior, wanted)),
-        not_expressed=tuple(_differences(wanted, model)),
+        result=result,
+        copied=tuple(copied),
+        changed=tuple(_differences(before, wanted)),
+        not_expressed=not_expressed,
         neutralised=neutralised,
     )
 
 
-class _Target(Protocol):
-    """A robot in the format of its source, ready to take new values."""
-
-    @property
-    def lacks(self) -> frozenset[str]:
-        """Fields of a model that the format has no place for."""
-        ...
-
-    @property
-    def bodies(self) -> Sequence[Any]:
-        """The elements of all bodies, depth-first."""
-        ...
-
-    def joints(self, body: Any) -> Sequence[Any]: ...
-    def set_inertial(self, body: Any, pi: np.ndarray) -> None: ...
-    def set_joint(self, joint: Any, values: dict[str, float]) -> None: ...
-    def neutralise(self) -> tuple[str, ...]: ...
-    def save(self, path: Path) -> Path | mujoco.MjSpec | mujoco.MjModel: ...
-
+type _Target = MjcfFile | UrdfFile | Specification | Compiled
+"""A robot in the format of its source, ready to take new values."""
 
 _FORMATS = {"mujoco": (MjcfFile, "MJCF", ".xml"), "robot": (UrdfFile, "URDF", ".urdf")}
 
@@ -136,24 +133,13 @@ def _target(source: Any, path: str | os.PathLike | None) -> _Target:
     if path is None:
         raise ValueError(f"Give the path of the file to write in place of {source}.")
 
-    source, path = Path(source), Path(path)
-    document = Document(source)
-    if any(element.tag.startswith("xacro:") for element in document.elements):
+    document, suffix = Document(Path(source)), Path(path).suffix
+    file, kind, usual = _FORMATS[document.root.tag]
+    if suffix not in (usual, document.path.suffix):
         raise ValueError(
-            f"{source} is a xacro file, from which a robot's file is yet to be made. "
-            f"Run `xacro {source.name} > robot.urdf` and give robot.urdf as `source`."
-        )
-    if document.root.tag not in _FORMATS:
-        raise ValueError(
-            f"The root of {source} is <{document.root.tag}>, but <mujoco> (MJCF) or "
-            "<robot> (URDF) was wanted."
-        )
-    file, kind, suffix = _FORMATS[document.root.tag]
-    if path.suffix.lower() not in (suffix, source.suffix.lower()):
-        raise ValueError(
-            f"{source} is {kind} and is written as {kind}, but {path.name!r} asks for "
-            f"another format. Give a path that ends in {suffix!r}, or give a file of "
-            "that format as `source`."
+            f"{source} is {kind} and is written as {kind}, but {str(path)!r} asks for "
+            f"another format. Give a path that ends in {usual!r}, or give a file of that "
+            "format as `source`."
         )
     return file(document)
 
@@ -166,36 +152,65 @@ def _read(source: Any) -> Model:
 
 def _reread(target: _Target, file_name: str) -> Model:
     with tempfile.TemporaryDirectory() as folder:
-        return _read(target.save(Path(folder) / file_name))
+        result, *_ = target.save(Path(folder) / file_name)
+        try:
+            return _read(result)
+        except ValueError as error:
+            raise ValueError(
+                f"With the new values the robot cannot be read again: {error}. Nothing "
+                "was saved."
+            ) from error
 
 
 _OF_JOINTS = ("armature", "damping", "frictionloss")
 
 
-def _require_physical(model: Model) -> None:
-    wrong = [str(problem) for problem in check_consistency(model)]
-    for field in _OF_JOINTS:
-        finite = np.isfinite(getattr(model, field))
-        wrong += [f"{field} of {model.joint_names[j]}" for j in np.flatnonzero(~finite)]
-    if wrong:
+def _require_same_robot(model: Model, source: Model) -> None:
+    ours, theirs = (
+        {*robot.body_names, *robot.joint_names, *robot.site_names}
+        for robot in (model, source)
+    )
+    added, missing = ours - theirs, theirs - ours - {*source.joint_names}
+    if added or missing:
         raise ValueError(
-            "Parameters of no rigid body, or that are not finite, are not written:\n  "
-            + "\n  ".join(wrong)
-            + "\nIdentify with physical consistency, or replace a body's ten numbers "
-            "by jaxdyn.nearest_consistent of them."
+            "The model is of another robot than the source. Only in the model: "
+            f"{', '.join(sorted(added)) or 'nothing'}; only in the source: "
+            f"{', '.join(sorted(missing)) or 'nothing'}. Give what the model was loaded "
+            "from as `source`."
+        )
+    joints = [source.joint(name) for name in model.joint_names]
+    fields = ("body_names", "parents", "site_names", "site_bodies")
+    same = all(getattr(model, name) == getattr(source, name) for name in fields) and all(
+        getattr(model, name) == tuple(getattr(source, name)[j] for j in joints)
+        for name in ("joint_types", "joint_bodies")
+    )
+    if not same:
+        raise ValueError(
+            "Bodies and joints of the model are called as in the source, but are not "
+            "connected as there. Give what the model was loaded from as `source`."
+        )
+    if np.shape(model.inertial) != source.inertial.shape:
+        raise ValueError(
+            f"The inertial parameters of one robot are {source.inertial.shape}, but "
+            f"{np.shape(model.inertial)} came. Of stacked models take one by "
+            "jax.tree.map(lambda leaf: leaf[0], model)."
         )
 
 
-def _require_same_robot(model: Model, prior: Model) -> None:
-    added = set(model.joint_names) - set(prior.joint_names)
-    if model.body_names != prior.body_names or added:
-        ours = set(model.body_names) - set(prior.body_names) | added
-        theirs = set(prior.body_names) - set(model.body_names)
+def _require_physical(model: Model) -> None:
+    wrong = [str(problem) for problem in check_consistency(model)]
+    for field in _OF_JOINTS:
+        values = np.asarray(getattr(model, field))
+        wrong += [
+            f"{model.joint_names[j]}: its {field} is {values[j]:.6g}"
+            for j in np.flatnonzero(~((values >= 0) & (values < np.inf)))
+        ]
+    if wrong:
         raise ValueError(
-            "The model is of another robot than the source. Only in the model: "
-            f"{', '.join(sorted(ours)) or 'nothing'}; only in the source: "
-            f"{', '.join(sorted(theirs)) or 'nothing'}. Give what the model was loaded "
-            "from as `source`."
+            "What belongs to no rigid body or joint is not written:\n  "
+            + "\n  ".join(wrong)
+            + "\nIdentify with physical consistency, load the robot with "
+            "repair='nearest', or use jaxdyn.nearest_consistent and values of at least 0."
         )
 
 
@@ -215,24 +230,22 @@ def _edit(target: _Target, prior: Model, wanted: Model) -> None:
     bodies = _matched(prior.body_names, target.bodies)
     joints = {}
     for b, body in enumerate(prior.body_names):
+        own = [
+            prior.joint_names[j] for j in range(prior.nj) if prior.joint_bodies[j] == b
+        ]
         if body in bodies:
-            own = [
-                prior.joint_names[j] for j, k in enumerate(prior.joint_bodies) if k == b
-            ]
             joints |= _matched(own, target.joints(bodies[body]))
 
-    for body, old, new in zip(
-        prior.body_names, prior.inertial, wanted.inertial, strict=True
-    ):
-        if (old != new).any():
-            target.set_inertial(_found(bodies, body, "body"), np.asarray(new))
+    for b in np.flatnonzero((wanted.inertial != prior.inertial).any(axis=1)):
+        body = _found(bodies, prior.body_names[b], "body")
+        target.set_inertial(body, np.asarray(wanted.inertial[b]))
     for j, joint in enumerate(prior.joint_names):
-        old, new = (
-            {field: float(getattr(robot, field)[j]) for field in _OF_JOINTS}
-            for robot in (prior, wanted)
-        )
-        if old != new:
-            values = dict(new.items() - old.items())
+        values = {
+            field: float(getattr(wanted, field)[j])
+            for field in _OF_JOINTS
+            if getattr(wanted, field)[j] != getattr(prior, field)[j]
+        }
+        if values:
             target.set_joint(_found(joints, joint, "joint"), values)
 
 
@@ -248,31 +261,36 @@ def _matched(names: Sequence[str], things: Sequence[Any]) -> dict[str, Any]:
 def _found(things: dict[str, Any], name: str, kind: str) -> Any:
     if name not in things:
         raise ValueError(
-            f"The source has no element for {kind} {name!r}: MuJoCo makes it, as it "
-            "does for <replicate>, <attach> and <composite>. Read the file with "
-            "mujoco.MjSpec.from_file and give the MjSpec as `source`."
+            f"The source has no element for {kind} {name!r}: MuJoCo makes some, for "
+            "<replicate>, <attach> and <composite>, and names those without a name. Read "
+            "the file with mujoco.MjSpec.from_file and give the MjSpec as `source`."
         )
     return things[name]
 
 
 def _differences(old: Model, new: Model) -> Iterator[str]:
-    """In what a robot differs, perhaps with joints locked, whose bodies then moved."""
+    """In what a robot differs, perhaps with joints locked.
+
+    Where a joint is locked, the pose of its body and that body's other joints are not
+    compared: they were moved by it.
+    """
     joints = [old.joint(name) for name in new.joint_names]
     locked = {old.joint_bodies[j] for j in range(old.nj) if j not in joints}
-    free = [b for b in range(old.nb) if b not in locked]
-    every = slice(None)
-    of_joints = (*_OF_JOINTS, "axis", "anchor", "ref", "lower", "upper")
-    fields = {
-        "inertial": (new.body_names, every, every),
-        **dict.fromkeys(of_joints, (new.joint_names, every, joints)),
-        **dict.fromkeys(("pos", "quat"), (new.body_names, free, free)),
-        **dict.fromkeys(("site_pos", "site_quat"), (new.site_names, every, every)),
-    }
-    for field, (names, ours, theirs) in fields.items():
-        off = _differs(getattr(new, field)[ours], getattr(old, field)[theirs])
-        off = off.any(axis=tuple(range(1, off.ndim)))
-        if off.any():
-            yield f"{field} of {', '.join(np.array(names)[ours][off])}"
+    bodies, sites = list(range(old.nb)), list(range(len(old.site_names)))
+    of_bodies = [b in locked for b in bodies]
+    of_joints = [b in locked for b in new.joint_bodies]
+    for fields, names, rows, excused in (
+        (("inertial",), new.body_names, bodies, False),
+        (("pos", "quat"), new.body_names, bodies, of_bodies),
+        ((*_OF_JOINTS, "ref", "lower", "upper"), new.joint_names, joints, False),
+        (("axis", "anchor"), new.joint_names, joints, of_joints),
+        (("site_pos", "site_quat"), new.site_names, sites, False),
+    ):
+        for field in fields:
+            off = _differs(getattr(new, field), getattr(old, field)[rows])
+            off = off.any(axis=tuple(range(1, off.ndim))) & np.logical_not(excused)
+            if off.any():
+                yield f"{field} of {', '.join(np.array(names)[off])}"
     if _differs(new.gravity, old.gravity).any():
         yield "gravity"
 

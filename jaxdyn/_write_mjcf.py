@@ -1,6 +1,5 @@
 """MJCF, edited in place."""
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -8,11 +7,12 @@ import mujoco
 import numpy as np
 
 from ._inertia import convert_inertial
-from ._xml import Document, Element, moved, save
+from ._write_elsewhere import include_target, mjcf_elsewhere
+from ._xml import Document, Element, save
 
 
 _SMALLEST = 1e-14
-"""Moment of inertia that rods and points are given: MuJoCo refuses 1e-15. [kg m²]"""
+"""Moment of inertia that rods are given: MuJoCo refuses 1e-15. [kg m²]"""
 
 _NEUTRAL = {
     "inertiafromgeom": "auto",
@@ -22,15 +22,6 @@ _NEUTRAL = {
     "settotalmass": "-1",
 }
 """Options of the compiler that override an `<inertial>`, at values that do not."""
-
-
-_REFERENCES = (
-    ("compiler", "assetdir"),
-    ("compiler", "meshdir"),
-    ("compiler", "texturedir"),
-    ("model", "file"),
-)
-"""Where an MJCF file refers to others, relative to its own folder."""
 
 
 class MjcfFile:
@@ -79,75 +70,33 @@ class MjcfFile:
         documents = (self.main, *self.included.values())
         return neutralise(e for document in documents for e in document.elements)
 
-    def save(self, path: Path) -> Path:
-        """Write the file, and the files that it includes beside it."""
-        home, folder = self.main.path.parent, path.parent
-        files = {}
-        for include, document in self.included.items():
-            there = folder / os.path.relpath(document.path, home)
-            if there == path:
+    def save(self, path: Path) -> tuple[Path, ...]:
+        """Write the file and, into another folder, copies of what it includes."""
+        files, kept = {path: self.main}, [*self.included.values()]
+        if path.parent.resolve() != self.main.path.parent.resolve():
+            files = mjcf_elsewhere(self.main, kept, path)
+            kept.append(self.main)
+        elif any(document.edited for document in kept):
+            changed = ", ".join(str(d.path) for d in kept if d.edited)
+            raise ValueError(
+                f"{changed} would have to change, but other robots may include it: it is "
+                "not overwritten. Write to another folder."
+            )
+        for place in files:
+            if any(place.exists() and place.samefile(d.path) for d in kept):
                 raise ValueError(
-                    f"{self.main.path} includes a file that is called {path.name!r}. "
-                    "Write to another name."
+                    f"{place} belongs to {self.main.path} and is not overwritten. Write "
+                    "to another name or folder."
                 )
-            stays = self._is_elsewhere(include)
-            stays |= there.exists() and there.samefile(document.path)
-            if stays and document.edited:
-                raise ValueError(
-                    f"{document.path} would have to change, but it is the source's and "
-                    f"is not overwritten. Write to a folder other than {home}; if the "
-                    "file is not in that folder or below, move it there."
-                )
-            if not stays:
-                files[there] = document
-        files[path] = self.main
-        if home.resolve() != folder.resolve():
-            files = self._moved(files, folder)
-        save({file: document.text for file, document in files.items()})
-        return path
-
-    def _moved(self, files: dict[Path, Document], folder: Path) -> dict[Path, Document]:
-        """Copies of files, the main one last, that find from elsewhere what they use."""
-        home = self.main.path.parent
-        files = {there: Document(d.path, d.text) for there, d in files.items()}
-        elements = [e for document in files.values() for e in document.elements]
-        compilers = [e for e in elements if e.tag == "compiler"]
-
-        for element in elements:
-            if element.tag == "include" and self._is_elsewhere(element):
-                target = os.path.relpath(self._target(element), home)
-                element.set(file=moved(target, home, folder))
-            for tag, name in _REFERENCES:
-                if element.tag == tag and name in element.attributes:
-                    reference = moved(element.attributes[name], home, folder)
-                    element.set(**{name: reference})
-        for name in ("meshdir", "texturedir"):
-            given = any({name, "assetdir"} & c.attributes.keys() for c in compilers)
-            if not given and any(_asset_folder(e) == name for e in elements):
-                if not compilers:
-                    compilers = [[*files.values()][-1].root.insert("compiler")]
-                compilers[0].set(**{name: moved("", home, folder)})
-        return files
+        save({place: document.text for place, document in files.items()})
+        return path, *(place for place in files if place != path)
 
     def _include(self, document: Document) -> None:
         for element in document.elements:
             if element.tag == "include":
-                self.included[element] = Document(self._target(element))
+                target = include_target(element, self.main.path)
+                self.included[element] = Document(target)
                 self._include(self.included[element])
-
-    def _target(self, include: Element) -> Path:
-        """The included file; MuJoCo looks beside the main file first."""
-        file = include.attributes["file"]
-        beside_main, beside_this = (
-            Path(os.path.normpath(path.parent / file))
-            for path in (self.main.path, include.document.path)
-        )
-        return beside_main if beside_main.is_file() else beside_this
-
-    def _is_elsewhere(self, include: Element) -> bool:
-        """Whether an included file is not in the folder of the main file, or below."""
-        way = os.path.relpath(self._target(include), self.main.path.parent)
-        return os.path.isabs(include.attributes["file"]) or way.startswith(os.pardir)
 
     def _parts(self, element: Element) -> Iterator[Element]:
         """What an element holds, directly, in frames and in included files."""
@@ -165,15 +114,6 @@ class MjcfFile:
             if part.tag == "body":
                 yield part
                 yield from self._bodies(part)
-
-
-def _asset_folder(element: Element) -> str | None:
-    """The compiler option that says where the files of an asset are."""
-    if element.tag == "texture":
-        files = any(name.startswith("file") for name in element.attributes)
-        return "texturedir" if files else None
-    has_mesh = element.tag in ("mesh", "hfield", "skin", "flexcomp")
-    return "meshdir" if has_mesh and "file" in element.attributes else None
 
 
 def neutralise(elements: Iterable[Element]) -> tuple[str, ...]:

@@ -58,13 +58,18 @@ class Specification:
                 setattr(compiler, name, neutral)
         return tuple(named)
 
-    def save(self, path: Path) -> mujoco.MjSpec:
+    def save(self, path: Path) -> tuple[mujoco.MjSpec]:
         """The copy; nothing is written to a file."""
-        return self.spec
+        return (self.spec,)
 
 
 class Compiled:
-    """A copy of an `MjModel`."""
+    """A copy of an `MjModel`.
+
+    It stays one, for MuJoCo has no way from a compiled model to a specification:
+    `mj_copyBack` wants the one that the model was compiled from, `mj_saveLastXML` saves
+    the file that was read last, whatever the model.
+    """
 
     lacks: frozenset[str] = frozenset()
 
@@ -103,7 +108,7 @@ class Compiled:
         """Nothing: what is compiled is not overridden."""
         return ()
 
-    def save(self, path: Path) -> mujoco.MjModel:
+    def save(self, path: Path) -> tuple[mujoco.MjModel]:
         """The copy, with the constants that depend on its inertias."""
         mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
-        return self.model
+        return (self.model,)

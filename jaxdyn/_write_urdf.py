@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from ._inertia import convert_inertial
+from ._write_elsewhere import urdf_elsewhere
 from ._write_mjcf import neutralise, numbers
-from ._xml import Document, Element, moved, save
+from ._xml import Document, Element, save
 
 
 class UrdfFile:
@@ -46,23 +47,10 @@ class UrdfFile:
         """Switch off what MuJoCo's compiler does to inertias, and name it."""
         return neutralise(self.main.elements)
 
-    def save(self, path: Path) -> Path:
+    def save(self, path: Path) -> tuple[Path]:
         """Write the file, with references to meshes that hold from its place."""
         document, folder = self.main, path.parent
         if document.path.parent.resolve() != folder.resolve():
-            document = self._moved(folder)
+            document = urdf_elsewhere(document, folder)
         save({path: document.text})
-        return path
-
-    def _moved(self, folder: Path) -> Document:
-        """A copy that finds its meshes from another folder."""
-        home = self.main.path.parent
-        document = Document(self.main.path, self.main.text)
-        in_folder = [e for e in document.elements if "meshdir" in e.attributes]
-        for compiler in in_folder:
-            compiler.set(meshdir=moved(compiler.attributes["meshdir"], home, folder))
-        for element in document.elements:
-            file = element.attributes.get("filename", "")
-            if file and not in_folder and (home / file).is_file():
-                element.set(filename=moved(file, home, folder))
-        return document
+        return (path,)

@@ -174,8 +174,16 @@ def test_bodies_without_mass_are_named(pi, reason):
     assert reason in found.reason
 
 
-def test_points_rods_and_plates_are_consistent():
-    for diagonal in [(0, 0, 0.0), (0, 0.2, 0.2), (0.1, 0.2, 0.1 + 0.2)]:
+@pytest.mark.parametrize("com", [(0, 0, 0.0), (0.3, -0.2, 0.1), (3, -2, 1.0)])
+def test_a_mass_without_extent_is_named(com):
+    pi = from_center_of_mass(2.0, com, np.zeros((3, 3)))
+    (found,) = check_consistency(one_hinge(pi))
+    assert "it has mass, but its moments of inertia are zero" in str(found)
+    assert check_consistency(one_hinge(nearest_consistent(pi))) == ()
+
+
+def test_rods_and_plates_are_consistent():
+    for diagonal in [(0, 0.2, 0.2), (0.1, 0.2, 0.1 + 0.2)]:
         for com in [(0, 0, 0.0), (0.3, -0.2, 0.1)]:
             pi = from_center_of_mass(2.0, com, np.diag(diagonal))
             assert check_consistency(one_hinge(pi)) == ()
