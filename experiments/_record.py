@@ -96,9 +96,11 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def number(x: float | None) -> str:
-    """A number in three digits, or a dash where there is none."""
+    """A number in three digits or, if whole, in all; a dash where there is none."""
     if x is None:
         return "–"
+    if isinstance(x, int):
+        return str(x)
     decimals = 0 if x >= 100 else 1 if x >= 10 else 2 if x >= 1 else 3
     return f"{x:.{decimals}f}"
 

@@ -99,39 +99,40 @@ def run(settings: Settings) -> list[dict]:
 
 
 def _race(tasks: Sequence[Task], repeats: int) -> list[dict]:
-    differences: list[float | None] = []
+    apart: list[float | None] = []
 
     def agree(facts: list[dict]):
-        differences.extend(_differences(tasks, facts))
+        apart.extend(differences(tasks, facts))
 
     cores = available_cores()
     contenders = [(task, cores[: task.cores]) for task in tasks]
     results = race(prepare, contenders, rounds=repeats, check=agree)
-    rows = [_row(*row) for row in zip(tasks, results, differences, strict=True)]
+    rows = [_row(*row) for row in zip(tasks, results, apart, strict=True)]
     for row in rows:
         what = f"{row['tool']}, {row['precision']}, cores: {row['cores']}"
         say(f"  {what:32}" + (row["error"] or f"{number(row['batch_us'])} µs"))
     return rows
 
 
-def _differences(tasks: Sequence[Task], facts: Sequence[dict]) -> list[float | None]:
-    """How far each result is from the first; raises where one is another."""
-    samples = [told.get("sample") for told in facts]
-    first = next((sample for sample in samples if sample is not None), None)
-    differences: list[float | None] = []
-    for task, sample in zip(tasks, samples, strict=True):
-        if sample is None or first is None:
-            differences.append(None)
-            continue
-        difference = float(np.abs(sample - first).max() / max(1, np.abs(first).max()))
-        if not difference <= AGREEMENT[task.precision]:
+def differences(tasks: Sequence[Task], facts: Sequence[dict]) -> list[float | None]:
+    """How far each contender's results are from the first's, relative to the largest.
+
+    Raises:
+        RuntimeError: If some are others, so that comparing speeds would mean nothing.
+    """
+    told = [i for i, fact in enumerate(facts) if "sample" in fact]
+    apart: list[float | None] = [None] * len(tasks)
+    for i in told:
+        expected, sample = facts[told[0]]["sample"], facts[i]["sample"]
+        scale = max(1, np.abs(expected).max())
+        apart[i] = difference = float(np.abs(sample - expected).max() / scale)
+        if not difference <= AGREEMENT[tasks[i].precision]:
             raise RuntimeError(
-                f"The results of {task} differ by {difference:.2g} from those of "
-                f"{tasks[0].tool}, more than {AGREEMENT[task.precision]:g}: they do not "
-                "compute the same, and their speeds cannot be compared."
+                f"The results of {tasks[i]} differ by {difference:.2g} from those of "
+                f"{tasks[told[0]].tool}, more than {AGREEMENT[tasks[i].precision]:g}: "
+                "they do not compute the same, and their speeds cannot be compared."
             )
-        differences.append(difference)
-    return differences
+    return apart
 
 
 def _row(task: Task, result: Result, difference: float | None) -> dict:
@@ -314,9 +315,12 @@ def write_readme(record: dict, readme: Path = README):
 
 def main(arguments: Sequence[str] | None = None):
     """Measure, or read what was measured; print the tables and write what was asked."""
-    options = vars(_parser().parse_args(arguments))
+    parser = _parser()
+    options = vars(parser.parse_args(arguments))
     base = SMALL if options.pop("small") else Settings()
     out, readme = options.pop("out"), options.pop("write_readme")
+    if readme and base is SMALL:
+        parser.error("the README shows no trials: use --write-readme without --small")
     if options.pop("from_json"):
         found = kept(NAME, out or RESULTS)
     else:

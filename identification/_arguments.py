@@ -35,9 +35,9 @@ numbered columns (`q0`, `q1`, …) and other words (`position`, `effort`, …) a
 Units are s, rad, m, N m and N. Joints that a log lacks must be locked.
 
 Without --out, --report and --json, the identified robot is written to the current folder
-as <ROBOT>_identified.xml or .urdf. Only a robot that can exist is written, which is sure
-with the method physical; reports and numbers are written of any. The exit code is 0 only
-if all results were written.
+as <ROBOT>_identified.xml or .urdf. Only a robot that can exist is written, such as the
+method physical finds; reports and numbers are written of any. The exit code is 0 only if
+all results were written.
 
 Options that take several words accept spaces or commas between them. They end at the next
 option, or at --, so that ROBOT and LOG come first:

@@ -15,6 +15,10 @@ from ._batches import along
 from ._columns import column_names, columns, ordered, Term, WIDTH
 
 
+_NOTHING = 1e-5
+"""What columns differ by less than this is taken for rounding in a robot's file."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Base:
     """A basis of what joint torque says about a robot's parameters: `pi_base = K pi`."""
@@ -26,8 +30,8 @@ class Base:
     K: Float64[np.ndarray, "r p"]
     """Combinations of parameters; the identity at the independent ones."""
     gap: float
-    """Ratio between the least independent column that was kept and the most independent
-    one that was not; a rank is beyond doubt where this is many powers of ten."""
+    """Ratio between the least of what was kept and the most of what was left out; the
+    rank is beyond doubt where this is many powers of ten."""
     support: Bool[np.ndarray, "nv r"]
     """Which joints' torques depend on which base parameter."""
     doubts: tuple[str, ...] = ()
@@ -74,8 +78,10 @@ def base_parameters(
 ) -> Base:
     """Base parameters of a robot, from the columns of its torque at many states.
 
-    Columns that are 1e9 times smaller than the largest are without effect. The others
-    are scaled to unit length and split by QR into independent ones and combinations.
+    Columns are scaled to unit length and split by QR into independent ones and
+    combinations. What is smaller than 1e-5 counts as nothing, in the length of a column
+    against the longest and in the distance of a scaled one from those before: robot files
+    round right angles to as few as five digits.
 
     Args:
         model: The robot.
@@ -89,7 +95,8 @@ def base_parameters(
         seed: Of the random states.
 
     Warns:
-        UserWarning: If the rank is in doubt, or combinations have huge coefficients.
+        UserWarning: If the number of base parameters is in doubt, or one of them hardly
+            differs from the others.
 
     References:
         Gautier, *Numerical calculation of the base inertial parameters of robots*,
@@ -108,35 +115,38 @@ def base_parameters(
     if inertial and bodies is not None:
         others = np.setdiff1d(np.arange(model.nb), bodies)
         norm[(10 * others[:, None] + np.arange(10)).ravel()] = 0
-    felt = np.flatnonzero(norm > 1e-9 * norm.max(initial=0))
+    share = norm / max(norm.max(initial=0), np.finfo(float).tiny)
+    felt = np.flatnonzero(share > _NOTHING)
     if not len(felt):
         return Base(names, (), np.zeros((0, len(names))), np.inf, support[:, :0] > 0)
     R = np.linalg.qr(stacked[:, felt] / norm[felt], mode="r")
 
-    tolerance = 100 * max(stacked.shape) * np.finfo(float).eps
     order = _reading_order(felt, inertial) if method == "greedy" else None
-    kept, lengths, left = _independent(R, tolerance, order)
+    kept, lengths, left = _independent(R, order)
     beta = np.linalg.lstsq(R[:, kept], R)[0]
-    beta[np.abs(beta) < 1e-8] = 0
+    beta[np.abs(beta) < max(1e-8, 10 * left)] = 0
     beta[:, kept] = np.eye(len(kept))
-    gap = float(min(lengths) / max(left, np.finfo(float).eps))
-    doubts = tuple(_doubts([names[k] for k in felt], kept, beta, gap))
-    for doubt in doubts:
-        warnings.warn(doubt, stacklevel=2)
 
     independent = felt[kept]
+    distance = np.minimum(lengths, share[independent])
+    farthest = max(left, share[share <= _NOTHING].max(initial=0), np.finfo(float).eps)
+    gap = float(distance.min() / farthest)
+    weakest = names[independent[distance.argmin()]]
+    doubts = tuple(_doubts(len(kept), weakest, float(distance.min()), gap))
+    for doubt in doubts:
+        warnings.warn(doubt, stacklevel=2)
     K = np.zeros((len(kept), len(names)))
     K[:, felt] = beta * norm[felt] / norm[independent][:, None]
     reach = support > 1e-9 * support.max()
     return Base(names, tuple(independent.tolist()), K, gap, reach[:, independent], doubts)
 
 
-def _independent(R, tolerance: float, order: np.ndarray | None):
+def _independent(R, order: np.ndarray | None):
     """Columns that span all: which, how far from those before, and the farthest left."""
     if order is None:
-        Q, T, order = scipy.linalg.qr(R, pivoting=True)
+        _, T, order = scipy.linalg.qr(R, pivoting=True)
         lengths = np.abs(np.diagonal(T))
-        rank = int(np.sum(lengths > tolerance))
+        rank = int(np.sum(lengths > _NOTHING))
         return order[:rank], lengths[:rank], max(lengths[rank:], default=0.0)
     kept, lengths, left = [], [], 0.0
     Q = np.zeros((len(R), 0))
@@ -144,13 +154,13 @@ def _independent(R, tolerance: float, order: np.ndarray | None):
         rest = R[:, k] - Q @ (Q.T @ R[:, k])
         rest -= Q @ (Q.T @ rest)
         length = float(np.linalg.norm(rest))
-        if length > tolerance:
+        if length > _NOTHING:
             kept.append(k)
             lengths.append(length)
             Q = np.column_stack([Q, rest / length])
         else:
             left = max(left, length)
-    return np.array(kept), lengths, left
+    return np.array(kept), np.array(lengths), left
 
 
 def _reading_order(felt: np.ndarray, inertial: int) -> np.ndarray:
@@ -164,21 +174,22 @@ def _reading_order(felt: np.ndarray, inertial: int) -> np.ndarray:
     return np.lexsort((felt, within, body))
 
 
-def _doubts(names: list[str], kept, beta, gap: float) -> Iterator[str]:
+def _doubts(rank: int, weakest: str, distance: float, gap: float) -> Iterator[str]:
+    advice = (
+        "Look for axes that are nearly, but not exactly, parallel or perpendicular in the "
+        "robot's file."
+    )
     if gap < 1e3:
         yield (
-            f"The number of base parameters, {len(kept)}, is in doubt: the least "
-            f"independent column is only {gap:.2g} times farther from the others than "
-            "the farthest that was left out. Look for axes that are nearly, but not "
-            "exactly, parallel in the robot's file."
+            f"The number of base parameters, {rank}, is in doubt: what is kept for the "
+            f"least of them, {weakest}, is only {gap:.2g} times what is left out as "
+            f"nothing. {advice}"
         )
-    row, column = np.unravel_index(np.abs(beta).argmax(), beta.shape)
-    if np.abs(beta[row, column]) > 1e4:
+    elif distance < 1e-3:
         yield (
-            f"Base parameter {names[kept[row]]} takes {names[column]} with a coefficient "
-            f"{np.abs(beta[row, column]):.2g} times its own: the columns are nearly "
-            "dependent, and estimates will be uncertain. Look for axes that are nearly, "
-            "but not exactly, parallel in the robot's file."
+            f"Base parameter {weakest} is hardly felt, or hardly differs from the others, "
+            f"by {distance:.2g} of the torque per unit that other parameters have; its "
+            f"estimate will be uncertain. {advice}"
         )
 
 
@@ -196,7 +207,7 @@ def random_positions(
     model: jaxdyn.Model, count: int, rng: np.random.Generator
 ) -> Float64[np.ndarray, "count nq"]:
     """Positions within limits; within half a turn, or a metre, where there are none."""
-    hinge = np.equal(model.joint_types, "hinge")
+    hinge = np.array([kind == "hinge" for kind in model.joint_types], bool)
     reach = np.where(hinge, np.pi, 1.0)
     lower = np.where(np.isfinite(model.lower), model.lower, -reach)
     upper = np.where(np.isfinite(model.upper), model.upper, reach)

@@ -44,8 +44,10 @@ def batches[**P](
     given = fn, tuple(sorted(options.items())), model
     with jax.enable_x64(True):
         row = _tiles.eval_shape(*given, *(x[:1] for x in samples))
-    width = max(1, row.size) * row.dtype.itemsize
-    size = _TILE * int(np.clip(_BYTES / width / _TILE, 1, 32))
+    if not row.size:  # a robot without joints
+        yield np.zeros((len(samples[0]), *row.shape[1:]))
+        return
+    size = _TILE * int(np.clip(_BYTES / row.size / row.dtype.itemsize / _TILE, 1, 32))
     for start in range(0, len(samples[0]), size):
         batch = [x[start : start + size] for x in samples]
         short = size - len(batch[0])

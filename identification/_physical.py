@@ -248,7 +248,7 @@ class ConvexProblem(eqx.Module):
         """What is to be least."""
         return float(0.5 * np.sum((self.A @ x - self.b) ** 2) + self.penalty(x))
 
-    def penalty(self, x: Float[Array | np.ndarray, "n"]) -> Float[Array | np.ndarray, ""]:
+    def penalty(self, x: Float[Array | np.ndarray, "n"]) -> Float[Array, ""] | float:
         """What keeps `x` inside, and near the prior."""
         xp = jnp if isinstance(x, jax.Array) else np
         barrier = -xp.log(x[self.positive]).sum()

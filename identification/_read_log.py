@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -265,23 +266,38 @@ class _File:
 
 def _read(path: Path) -> tuple[Mapping[str, Column], Sequence[str]]:
     """Columns of a file by name, and the names of its joints if it says so."""
-    match path.suffix.lower():
-        case ".csv":
-            return _read_csv(path).to_dict(), ()
-        case ".parquet":
-            return pl.read_parquet(path).to_dict(), ()
-        case ".npz":
-            return _read_npz(path)
-    raise ValueError(
-        f"{path.name!r} does not end in .csv, .parquet or .npz, the formats of logs."
-    )
+    readers = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": _read_npz}
+    if (suffix := path.suffix.lower()) not in readers:
+        raise ValueError(
+            f"{path.name!r} does not end in .csv, .parquet or .npz, the formats of logs."
+        )
+    try:
+        return readers[suffix](path)
+    except (UnicodeDecodeError, zipfile.BadZipFile, pl.exceptions.PolarsError) as error:
+        raise ValueError(
+            f"{path.name} is not in the format of {suffix}: {error}"
+        ) from error
 
 
-def _read_csv(path: Path) -> pl.DataFrame:
+def _read_parquet(path: Path) -> tuple[Mapping[str, Column], Sequence[str]]:
+    return pl.read_parquet(path).to_dict(), ()
+
+
+def _read_csv(path: Path) -> tuple[Mapping[str, Column], Sequence[str]]:
     with path.open(encoding="utf-8-sig") as file:
         header = file.readline()
     separator = max(",;\t", key=header.count)
     names = [name.strip(" \"'#%\r\n") for name in header.split(separator)]
+    if all(map(_is_number, names)):
+        raise ValueError(
+            f"{path.name} begins with numbers. Add a first line with the names of its "
+            "columns: time, and q_<joint> and tau_<joint> of each joint."
+        )
+    if len(names) == 1 and len(header.split()) > 1:
+        raise ValueError(
+            f"The first line of {path.name} is {names[0]!r}. Separate columns by commas, "
+            "semicolons or tabs."
+        )
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"{path.name} has more than one column {_quoted(repeated)}.")
     try:
@@ -298,10 +314,14 @@ def _read_csv(path: Path) -> pl.DataFrame:
             f"{path.name} is no table with the columns of its first line, "
             f"{_quoted(names)}: {error}"
         ) from error
-    return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # empty lines
+    empty = pl.all_horizontal(pl.all().is_null())
+    return frame.filter(~empty).to_dict(), ()
 
 
 def _read_npz(path: Path) -> tuple[Mapping[str, Column], Sequence[str]]:
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise zipfile.BadZipFile("it is no archive of arrays")
     with np.load(path) as file:
         arrays = dict(file)
     names = arrays.pop("joints", arrays.pop("names", np.array([])))
@@ -335,6 +355,14 @@ def _to_joint(
     hinge = np.array([kind == "hinge" for kind in model.joint_types])
     motion = np.where(hinge & degrees, np.pi / 180, 1.0) / ratio
     return {"q": motion, "qd": motion, "qdd": motion, "tau": ratio}
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _stem(column: str) -> str:

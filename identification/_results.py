@@ -33,18 +33,16 @@ def as_text(
         truth: The robot that the logs are of, where it is known as they are simulated.
     """
     base = base_table(identified, width=40, truth=truth)
-    inertial = Table(base.header, base.rows[: identified.rank])
-    of_bodies = body_table(identified, validation)
-    free = Table(
-        of_bodies.header, tuple(of_bodies.rows[b] for b in identified.unknowns.bodies)
-    )
+    bodies = body_table(identified, validation)
+    unknowns = identified.unknowns
+    free = unknowns.bodies if "inertia" in unknowns.terms else ()
     logs = ", ".join(curves.name for curves in validation.curves)
     sections = [
         summary(identified),
-        f"Base inertial parameters [kg, m]\n\n{inertial}",
-        f"Joints [N, m, kg, s, rad]\n\n{joint_table(identified)}",
-        f"Bodies [kg, m]\n\n{free}",
-        f"Validation with {logs}\n\n{validation_table(validation)}",
+        _titled("Base inertial parameters [kg, m]", base, range(identified.rank)),
+        _titled("Joints [N, m, kg, s, rad]", joint_table(identified)),
+        _titled("Bodies [kg, m]", bodies, free),
+        _titled(f"Validation with {logs}", validation_table(validation)),
         verdict(validation),
     ]
     if truth is not None:
@@ -55,7 +53,7 @@ def as_text(
     if identified.remarks:
         remarks = (f"- {remark}" for remark in identified.remarks)
         sections.append("\n".join(("Remarks", "", *remarks)))
-    return "\n\n".join(sections)
+    return "\n\n".join(filter(None, sections))
 
 
 def as_json(
@@ -311,6 +309,13 @@ def _parameters(identified: Identification) -> dict[str, dict[str, float | None]
         name: {"file": file, "value": value, "std": std.get(name)}
         for name, file, value in rows
     }
+
+
+def _titled(title: str, table: Table, rows: Iterable[int] | None = None) -> str:
+    """Some rows of a table under its title; nothing if there are none."""
+    if rows is not None:
+        table = Table(table.header, tuple(table.rows[k] for k in rows))
+    return f"{title}\n\n{table}" if table.rows else ""
 
 
 def _cut(text: str, width: int | None) -> str:

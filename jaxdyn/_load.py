@@ -105,18 +105,28 @@ def _spec(
         raise FileNotFoundError(
             f"There is no robot file {str(path)!r}; an MJCF or URDF file is wanted."
         )
+    robot = _urdf(path)
     try:
-        root = ElementTree.parse(path).getroot()
-    except ElementTree.ParseError as error:
-        raise ValueError(
-            f"{path} is not an XML file ({error}). jaxdyn.load reads MJCF and URDF."
-        ) from error
-    try:
-        if root.tag == "robot":
-            return _urdf_spec(root)
+        if robot is not None:
+            return _urdf_spec(robot)
         return mujoco.MjSpec.from_file(str(path)), ()
     except ValueError as error:
         raise ValueError(f"MuJoCo cannot read {path}: {error}") from error
+
+
+def _urdf(path: Path) -> ElementTree.Element | None:
+    """Root of a URDF file, its tags without a namespace; `None` for another file."""
+    try:
+        root = ElementTree.parse(path).getroot()
+    except ElementTree.ParseError as error:
+        if b"<mujoco" in path.read_bytes():
+            return None  # MuJoCo takes what is not quite XML, as `--` in a comment.
+        raise ValueError(
+            f"{path} is not an XML file ({error}). jaxdyn.load reads MJCF and URDF."
+        ) from error
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    return root if root.tag == "robot" else None
 
 
 def _urdf_spec(robot: ElementTree.Element) -> tuple[mujoco.MjSpec, tuple[str, ...]]:

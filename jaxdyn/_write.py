@@ -22,7 +22,7 @@ from ._xml import Document
 
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """What `write` did."""
+    """What `write` did; `str` tells it in lines."""
 
     result: Path | mujoco.MjSpec | mujoco.MjModel
     """The file that was written, or the new specification or compiled model."""

@@ -53,6 +53,9 @@ class MuJoCo:
         self.model = model
         for name in ("CONSTRAINT", "SPRING", "DAMPER", "ACTUATION", "SENSOR"):
             model.opt.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}")
+        model.opt.density = model.opt.viscosity = 0
+        for field in ("body_gravcomp", "tendon_armature", "actuator_armature"):
+            getattr(model, field)[:] = 0
         self.data = mujoco.MjData(model)
 
     def at(self, q, qd=None, tau=None) -> mujoco.MjData:
@@ -130,7 +133,8 @@ class Pinocchio:
         joints = (self.model.getJointId(name) for name in model.joint_names)
         self.joints = [self.model.joints[j] for j in joints]
         self.columns = [joint.idx_v for joint in self.joints]
-        self.frames = [self.model.getFrameId(name) for name in model.body_names]
+        body = pinocchio.FrameType.BODY
+        self.frames = [self.model.getFrameId(name, body) for name in model.body_names]
 
     def state(self, q, *rest):
         """Positions, velocities, … in its order; unit vectors for joints without end."""
@@ -163,9 +167,11 @@ class Pinocchio:
         return pinocchio.aba(self.model, self.data, *state)[self.columns]
 
     def energies(self, q, qd):
-        """Potential and kinetic energy."""
+        """Potential and kinetic energy, what is fixed to the world included."""
         q, qd = self.state(q, qd)
+        fixed, g = self.model.inertias[0], self.model.gravity.linear
         potential = pinocchio.computePotentialEnergy(self.model, self.data, q)
+        potential -= fixed.mass * g @ fixed.lever
         return potential, pinocchio.computeKineticEnergy(self.model, self.data, q, qd)
 
     def forward_kinematics(self, q):

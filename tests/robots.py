@@ -2,38 +2,44 @@
 
 import functools
 import importlib.metadata
+from collections.abc import Sequence
 from pathlib import Path
 
 import mujoco
 import numpy as np
 
 
-def random_tree(seed: int, joints: int, *, in_a_row: float = 0.6) -> str:
+def random_tree(
+    seed: int, joints: int, *, numbers: int = 0, in_a_row: float = 0.6
+) -> str:
     """MJCF of a random tree, or several: hinges, slides, welds, all at odd places.
 
     Some bodies are welded, some have two joints; joints have anchors, `ref`, armature and
-    axes of any length; quaternions are not normalised.
+    axes of any length; quaternions are not normalised. Some axes, rotations and positions
+    are special: along `-z`, half a turn, zero.
 
     Args:
-        seed: Of the random numbers.
+        seed: Decides about the structure: trees of one seed compile once.
         joints: How many.
+        numbers: Decides, with the seed, about all numbers.
         in_a_row: Probability that a body hangs on the one before.
     """
-    rng = np.random.default_rng(seed)
+    shape, rng = np.random.default_rng(seed), np.random.default_rng((seed, numbers))
     bodies: list[tuple[int, str]] = []
     left = joints
     while left:
-        count = min(left, int(rng.choice([0, 1, 2], p=[0.15, 0.7, 0.15])))
+        count = min(left, int(shape.choice([0, 1, 2], p=[0.15, 0.7, 0.15])))
         parent = len(bodies) - 1
-        if rng.random() > in_a_row:
-            parent = int(rng.integers(-1, len(bodies)))
-        bodies.append((parent, _body(rng, len(bodies), joints - left, count)))
+        if shape.random() > in_a_row:
+            parent = int(shape.integers(-1, len(bodies)))
+        kinds = shape.choice(["hinge", "slide"], count, p=[0.7, 0.3])
+        bodies.append((parent, _body(rng, len(bodies), joints - left, kinds)))
         left -= count
-    g = _numbers(rng.normal(0, 5, 3))
     inside = "".join(_nested(bodies, i) for i, (p, _) in enumerate(bodies) if p < 0)
     return (
         f'<mujoco model="tree{seed}"><compiler angle="radian"/>'
-        f'<option gravity="{g}"/><worldbody>{inside}</worldbody></mujoco>'
+        f'<option gravity="{_numbers(rng.normal(0, 5, 3))}"/>'
+        f"<worldbody>{inside}</worldbody></mujoco>"
     )
 
 
@@ -42,25 +48,35 @@ def _nested(bodies, i: int) -> str:
     return bodies[i][1] + children + "</body>"
 
 
-def _body(rng, index: int, first_joint: int, count: int) -> str:
-    quat, pos = _numbers(rng.normal(size=4)), _numbers(rng.normal(0, 0.4, 3))
-    text = f'<body name="b{index}" pos="{pos}" quat="{quat}">'
-    for j in range(first_joint, first_joint + count):
-        kind = rng.choice(["hinge", "slide"], p=[0.7, 0.3])
+def _body(rng, index: int, first_joint: int, kinds: Sequence[str]) -> str:
+    text = f'<body name="b{index}" pos="{_point(rng)}" quat="{_quaternion(rng)}">'
+    for j, kind in enumerate(kinds, first_joint):
         text += (
-            f'<joint name="j{j}" type="{kind}" axis="{_numbers(rng.normal(size=3))}" '
-            f'pos="{_numbers(rng.normal(0, 0.2, 3))}" ref="{rng.normal():.17g}" '
-            f'armature="{rng.choice([0, 0.1])}" damping="{rng.uniform():.17g}"/>'
+            f'<joint name="j{j}" type="{kind}" axis="{_axis(rng)}" pos="{_point(rng)}" '
+            f'ref="{rng.normal():.17g}" armature="{rng.choice([0, 0.1])}" '
+            f'damping="{rng.uniform():.17g}"/>'
         )
     a, b = np.sort(rng.uniform(0.02, 0.2, 2))
     moments = _numbers([a, b, rng.uniform(b, a + b)])
-    text += (
-        f'<inertial mass="{rng.uniform(0.5, 3):.17g}" '
-        f'pos="{_numbers(rng.normal(0, 0.2, 3))}" quat="{_numbers(rng.normal(size=4))}" diaginertia="{moments}"/>'
-        f'<site name="s{index}" pos="{_numbers(rng.normal(0, 0.3, 3))}" '
-        f'quat="{_numbers(rng.normal(size=4))}"/>'
+    return text + (
+        f'<inertial mass="{np.exp(rng.normal()):.17g}" pos="{_point(rng)}" '
+        f'quat="{_quaternion(rng)}" diaginertia="{moments}"/>'
+        f'<site name="s{index}" pos="{_point(rng)}" quat="{_quaternion(rng)}"/>'
     )
-    return text
+
+
+def _point(rng) -> str:
+    return "0 0 0" if rng.random() < 0.2 else _numbers(rng.normal(0, 0.3, 3))
+
+
+def _axis(rng) -> str:
+    special = rng.choice(["0 0 1", "0 0 -1", "0 -2 0", "1 0 0"])
+    return special if rng.random() < 0.3 else _numbers(rng.normal(size=3))
+
+
+def _quaternion(rng) -> str:
+    special = rng.choice(["1 0 0 0", "-3 0 0 0", "0 0 2 0", "1 -1 0 0"])
+    return special if rng.random() < 0.3 else _numbers(rng.normal(size=4))
 
 
 def _numbers(values) -> str:

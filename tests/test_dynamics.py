@@ -2,6 +2,8 @@
 
 import functools
 
+import hypothesis
+import hypothesis.extra.numpy
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxdyn
-from tests.oracles import difference, MuJoCo
+from tests.oracles import difference, ill_conditioned, MuJoCo, worst_differences
 from tests.robots import random_tree, states
 
 
@@ -17,49 +19,40 @@ TREES = [
     (0, 1),
     (4, 3),
     (5, 5),
-    (7, 7),
     *(
         pytest.param(seed, joints, marks=pytest.mark.slow)
-        for seed, joints in enumerate((2, 4, 6, 8, 10, 12, 16, 20, 25, 30, 40), 20)
+        for seed, joints in enumerate((2, 4, 6, 7, 8, 10, 12, 14, 16, 20, 25, 30, 40), 20)
     ),
 ]
 each_tree = pytest.mark.parametrize(("seed", "joints"), TREES)
 
 
 @functools.cache
-def tree(seed: int, joints: int):
-    spec = mujoco.MjSpec.from_string(random_tree(seed, joints))
-    return jaxdyn.load(spec), MuJoCo(spec.compile())
+def tree(seed: int, joints: int, numbers: int = 0):
+    spec = mujoco.MjSpec.from_string(random_tree(seed, joints, numbers=numbers))
+    return jaxdyn.anonymous(jaxdyn.load(spec)), MuJoCo(spec.compile())
 
 
-def off(M) -> float:
-    """By how much more than rounding a badly conditioned problem may be off."""
-    return max(1.0, np.linalg.cond(M) / 1e3)
+def all_agree(model, oracle, *state) -> bool:
+    for quantity, error in worst_differences(model, oracle, *state).items():
+        assert error < (1e-12 if quantity == "regressor" else 1e-11), quantity
+    return True
 
 
 @each_tree
 def test_dynamics_are_those_of_mujoco(seed, joints):
     model, oracle = tree(seed, joints)
-    for q, qd, x in states(model, 3):
-        M = oracle.mass_matrix(q)
-        assert difference(jaxdyn.mass_matrix(model, q), M) < 1e-11
-        assert (
-            difference(jaxdyn.bias_force(model, q, qd), oracle.bias_force(q, qd)) < 1e-11
-        )
-        tau = oracle.inverse_dynamics(q, qd, x)
-        assert difference(jaxdyn.inverse_dynamics(model, q, qd, x), tau) < 1e-11
-        qdd = oracle.forward_dynamics(q, qd, x)
-        error = difference(jaxdyn.forward_dynamics(model, q, qd, x), qdd)
-        assert error < 1e-11 * off(M)
+    assert all(all_agree(model, oracle, *state) for state in states(model, 3))
 
 
-@each_tree
-def test_energies_are_those_of_mujoco(seed, joints):
-    model, oracle = tree(seed, joints)
-    q, qd, _ = states(model, 1)[0]
-    potential, kinetic = oracle.energies(q, qd)
-    assert difference(jaxdyn.gravity_energy(model, q), potential) < 1e-11
-    assert difference(jaxdyn.kinetic_energy(model, q, qd), kinetic) < 1e-11
+@hypothesis.given(
+    numbers=hypothesis.strategies.integers(1, 2**32),
+    state=hypothesis.extra.numpy.arrays(
+        float, (3, 5), elements=hypothesis.strategies.floats(-10, 10)
+    ),
+)
+def test_dynamics_are_those_of_mujoco_for_numbers_of_all_kinds(numbers, state):
+    assert all_agree(*tree(5, 5, numbers), *state)
 
 
 @each_tree
@@ -71,16 +64,6 @@ def test_mass_matrix_is_exactly_symmetric_and_made_of_inverse_dynamics(seed, joi
     weightless, rest = model.with_gravity(np.zeros(3)), np.zeros(model.nv)
     columns = [jaxdyn.inverse_dynamics(weightless, q, rest, e) for e in np.eye(model.nv)]
     assert difference(np.array(columns).T, M) < 1e-12
-
-
-@each_tree
-def test_regressor_times_parameters_is_inverse_dynamics(seed, joints):
-    model, _ = tree(seed, joints)
-    for q, qd, qdd in states(model, 3):
-        Y = jaxdyn.torque_regressor(model, q, qd, qdd)
-        assert Y.shape == (model.nv, 10 * model.nb)
-        tau = jaxdyn.inverse_dynamics(model, q, qd, qdd)
-        assert difference(Y @ model.inertial.ravel() + model.armature * qdd, tau) < 1e-12
 
 
 def test_derivative_by_parameters_is_the_regressor():
@@ -114,20 +97,20 @@ def test_gravity_force_is_derivative_of_gravity_energy(seed, joints):
 
 
 @SMALL
-@pytest.mark.parametrize("passive", [False, True])
-def test_forward_and_inverse_dynamics_undo_each_other(seed, joints, passive):
+def test_forward_and_inverse_dynamics_undo_each_other(seed, joints):
     model, _ = tree(seed, joints)
     q, qd, x = states(model, 1)[0]
-    condition = off(jaxdyn.mass_matrix(model, q))
-    tau = jaxdyn.inverse_dynamics(model, q, qd, x, passive=passive)
-    qdd = jaxdyn.forward_dynamics(model, q, qd, tau, passive=passive)
-    assert difference(qdd, x) < 1e-11 * condition
+    condition = ill_conditioned(jaxdyn.mass_matrix(model, q))
 
-    # And so do their derivatives.
-    def there_and_back(q, qd, qdd):
+    @functools.partial(jax.jit, static_argnames="passive")
+    def there_and_back(q, qd, qdd, passive=False):
         tau = jaxdyn.inverse_dynamics(model, q, qd, qdd, passive=passive)
         return jaxdyn.forward_dynamics(model, q, qd, tau, passive=passive)
 
+    for passive in (False, True):
+        assert difference(there_and_back(q, qd, x, passive), x) < 1e-11 * condition
+
+    # And so do their derivatives.
     by = jax.jacfwd(there_and_back, argnums=(0, 1, 2))(q, qd, x)
     for found, expected in zip(by, (0, 0, 1), strict=True):
         assert difference(found, expected * np.eye(model.nv)) < 1e-10 * condition
@@ -178,18 +161,21 @@ def test_damping_acts_only_if_passive_forces_are_asked_for():
 
 
 def test_single_precision_is_as_good_as_it_can_be():
-    model, _ = tree(7, 7)
-    single = model.astype(np.float32)
-    q, qd, x = states(model, 1)[0]
-    state = [v.astype(np.float32) for v in (q, qd, x)]
-    condition = off(jaxdyn.mass_matrix(model, q))
-    for fn in (jaxdyn.inverse_dynamics, jaxdyn.forward_dynamics, jaxdyn.torque_regressor):
-        result = fn(single, *state)
+    model, _ = tree(5, 5)
+    state = np.float32(states(model, 1)[0])
+    condition = ill_conditioned(jaxdyn.mass_matrix(model, state[0]))
+    for fn, arguments in (
+        (jaxdyn.mass_matrix, state[:1]),
+        (jaxdyn.inverse_dynamics, state),
+        (jaxdyn.forward_dynamics, state),
+        (jaxdyn.torque_regressor, state),
+    ):
+        result = np.asarray(fn(model.astype(np.float32), *arguments))
         assert result.dtype == np.float32
-        assert difference(result, fn(model, *state)) < 2e-5 * condition
-    M = jaxdyn.mass_matrix(single, state[0])
-    assert (M == M.T).all()
-    assert difference(M, jaxdyn.mass_matrix(model, state[0])) < 1e-5
+        allowed = 1e-5 * (condition if fn is jaxdyn.forward_dynamics else 1)
+        assert difference(result, fn(model, *np.float64(arguments))) < allowed
+        if fn is jaxdyn.mass_matrix:
+            assert (result == result.T).all()
 
 
 def test_precision_is_the_widest_that_came():

@@ -129,6 +129,24 @@ def test_mimic_joints_are_free_and_set_aside(tmp_path):
     assert any("'to_b' mimics 'to_a'" in line for line in model.report.set_aside)
 
 
+def test_a_urdf_in_a_namespace_is_a_urdf(tmp_path):
+    links = [link(n, 1, ".5 0 0", "1 2 2.5") for n in "ab"]
+    joints = joint("base", "a", "0 1 0"), joint("a", "b", None, type="fixed")
+    path = urdf(tmp_path, *links, *joints)
+    plain = jaxdyn.load(path)
+    namespace = '<robot xmlns="http://www.ros.org/wiki/urdf"'
+    path.write_text(path.read_text().replace("<robot", namespace))
+    same(jaxdyn.load(path), plain)
+    assert plain.nb == 3
+
+
+def test_mjcf_that_mujoco_reads_although_it_is_not_quite_xml(tmp_path):
+    path = tmp_path / "robot.xml"
+    comment = "<!-- a -- b -->"
+    path.write_text(f"<mujoco>{comment}<worldbody>{HINGE}</body></worldbody></mujoco>")
+    assert jaxdyn.load(path).nv == 1
+
+
 REFUSED = {
     "ball joint 'round'": mjcf(BALL),
     "free joint": mjcf(f"<body><freejoint/>{BODY}</body>"),

@@ -240,6 +240,28 @@ def refused(path, match, **options):
         read_log(path, ROBOT, **options)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("log.csv", b"0.0,1.5,-2e-3\n0.1,1.4,nan\n", "begins with numbers. Add a first"),
+        ("log.csv", b"time q_1 tau_1\n0.0 1.5 2.0\n", "commas, semicolons or tabs"),
+        ("log.csv", bytes(range(256)), "not in the format of .csv"),
+        ("log.npz", b"0.0,1.5", "not in the format of .npz: it is no archive"),
+        ("log.parquet", b"0.0,1.5", "not in the format of .parquet"),
+        ("log.txt", b"0.0,1.5", "does not end in .csv, .parquet or .npz"),
+    ],
+)
+def test_files_that_are_no_logs(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    refused(tmp_path / name, message)
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.npz", "none.parquet"])
+def test_missing_files(tmp_path, name):
+    with pytest.raises(FileNotFoundError, match="none"):
+        read_log(tmp_path / name, ROBOT)
+
+
 def test_missing_signal_lists_what_is_there(tmp_path):
     path = npz(tmp_path, t=T, q=Q, tau_meas=TAU)
     refused(path, r"no torque.*tau or torque or effort.*It has t, q, tau_meas\.")
