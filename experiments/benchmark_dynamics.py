@@ -73,7 +73,6 @@ SMALL = Settings(
     functions=("rnea",),
     tools=("jaxdyn", "pinocchio"),
     precisions=("float64",),
-    cores=(1,),
     batch=256,
     repeats=1,
 )

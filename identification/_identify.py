@@ -219,8 +219,8 @@ def _of_data(unknowns: Unknowns, base: Base, estimate: Estimate) -> Iterator[str
     silent = [unknowns.names[k] for k in places if not base.K[:, k].any()]
     if silent:
         yield (
-            f"No joint torque depends on {', '.join(silent)}: they are as in the robot's "
-            "file."
+            f"No joint torque depends on {', '.join(silent)}: what they come out as was "
+            "not measured."
         )
     if estimate.undetermined:
         yield (

@@ -27,6 +27,8 @@ _POINTS = 15_000
 """Points of all curves of a page together, about."""
 _STRIP = 160
 """Width of the strip on which an error bar is drawn. [pixels]"""
+_NOTHING = (None, False, [], {})
+"""Settings that say nothing."""
 
 
 def report(
@@ -74,14 +76,20 @@ def report(
         joints=joint_table(identified),
         bodies=body_table(identified, validation),
         parameters=parameter_table(identified),
-        provenance={
-            name: "\n".join(f"{key}: {item}" for key, item in value.items())
-            if isinstance(value, Mapping)
-            else value
-            for name, value in {**(provenance or {}), "versions": versions()}.items()
-        },
+        provenance=_provenance({**(provenance or {}), "versions": versions()}),
     )
     Path(path).write_text(page, encoding="utf-8")
+
+
+def _provenance(given: Mapping[str, object]) -> dict[str, object]:
+    """What there is to say, mappings as lines."""
+    told = {name: value for name, value in given.items() if value not in _NOTHING}
+    return {
+        name: "\n".join(f"{key}: {item}" for key, item in _provenance(value).items())
+        if isinstance(value, Mapping)
+        else value
+        for name, value in told.items()
+    }
 
 
 def _cards(

@@ -89,7 +89,7 @@ def validate(
     """How well a robot explains logs, best such as its fit has not seen.
 
     Measured and predicted torque pass the same filter, and half a second is left out at
-    each end of a log, or more where the filter reaches farther.
+    each end of a log.
 
     Args:
         identified: The identified robot, or any.
@@ -146,17 +146,13 @@ def _torque(model: jaxdyn.Model, record: Motion) -> Float64[np.ndarray, "N nv"]:
 
 def _filter(log: Log, record: Motion, cutoff: float | None):
     """The filter, and the samples to compare."""
-    trim = math.ceil(_TRIM * record.rate)
-    lowpass = lambda x: x
-    if cutoff is not None:
-        low = LowPass(cutoff, record.rate)
-        lowpass, trim = low.apply, max(trim, low.trim)
+    trim = round(_TRIM * record.rate)
     if len(record.t) <= 2 * trim:
         raise ValueError(
-            f"{log.name} lasts {record.t[-1] - record.t[0]:.3g} s, of which "
-            f"{trim / record.rate:.3g} s at each end do not count: nothing is left to "
-            "validate with. Use a longer log."
+            f"{log.name} lasts {record.t[-1] - record.t[0]:.3g} s, of which {_TRIM} s at "
+            "each end do not count: nothing is left to validate with. Use a longer log."
         )
+    lowpass = (lambda x: x) if cutoff is None else LowPass(cutoff, record.rate).apply
     return lowpass, slice(trim, len(record.t) - trim)
 
 

@@ -62,7 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_makereport(item: pytest.Item):
     """With `JAXDYN_REQUIRE_DATA` set, a test that lacks its robots or logs has failed."""
     report = yield
-    needs_data = item.get_closest_marker("data") or item.get_closest_marker("menagerie")
+    about_it = {mark.name for mark in item.iter_markers()} | {*item.fixturenames}
+    needs_data = not about_it.isdisjoint({"data", "menagerie"})
     if report.skipped and needs_data and os.environ.get("JAXDYN_REQUIRE_DATA"):
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped, but JAXDYN_REQUIRE_DATA is set"

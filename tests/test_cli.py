@@ -304,16 +304,23 @@ def test_logs_that_cannot_be_right_are_refused(run, columns, options, messages):
     assert not out
 
 
-def test_findings_are_shown_and_the_rest_is_used(run):
-    edited("still.csv", q_tilt=pl.lit(0.3), tau_reach=pl.lit(1.5))
+def test_a_joint_that_stands_still_is_named_and_the_rest_identified(run):
+    edited("still.csv", q_tilt=pl.lit(0.3))
     code, _, err = run("identify scara.xml still.csv --json a.json")
     assert code == 0, err
     assert "warning: still.csv: joint 'tilt' never moves" in err
-    assert "warning: still.csv: the torque of joint 'reach' is constant" in err
     numbers = strictly(Path("a.json").read_text())
     assert numbers["parameters"]["tilt.fv"]["std"] is None
     assert "tilt.fv" in numbers["base"]["undetermined"]
     assert numbers["parameters"]["pan.fv"]["std"] > 0
+
+
+def test_a_torque_that_is_constant_is_named(run):
+    edited("dead.csv", tau_tilt=pl.lit(1.5))
+    code, out, err = run("identify scara.xml dead.csv --json a.json")
+    assert code == 0, err
+    assert "warning: dead.csv: the torque of joint 'tilt' is constant, 1.5" in err
+    assert "torque of tilt is hardly explained" in out
 
 
 @pytest.mark.slow

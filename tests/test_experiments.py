@@ -34,12 +34,11 @@ def row(robot, function, tool, batch_us, **more):
 
 def test_dynamics_benchmark_measures_all_that_it_was_asked(dynamics):
     rows = kept(benchmark_dynamics.NAME, dynamics)["rows"]
-    assert [(r["function"], r["tool"]) for r in rows] == [
-        ("rnea", "jaxdyn"),
-        ("rnea", "pinocchio"),
-        ("crba", "jaxdyn"),
-        ("crba", "pinocchio"),
-    ]
+    tools, many = ("jaxdyn", "pinocchio"), len(available_cores())
+    asked = [("rnea", tool, cores) for cores in sorted({1, many}) for tool in tools]
+    asked += [("crba", tool, 1) for tool in tools]
+    asked += [("crba", "jaxdyn", many)] * (many > 1)
+    assert [(r["function"], r["tool"], r["cores"]) for r in rows] == asked
     for r in rows:
         assert r["error"] is None
         assert r["batch_us"] > 0
