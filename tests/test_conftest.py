@@ -7,7 +7,7 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-VARIABLES = "MENAGERIE_ROOT JAXDYN_DATA JAXDYN_REQUIRE_DATA JAXDYN_SLOW_SAMPLE".split()
+VARIABLES = ["MENAGERIE_ROOT", "JAXDYN_DATA", "JAXDYN_REQUIRE_DATA", "JAXDYN_SLOW_SAMPLE"]
 CONFTEST = Path(__file__).with_name("conftest.py").read_text()
 
 
