@@ -176,8 +176,8 @@ def _reading_order(felt: np.ndarray, inertial: int) -> np.ndarray:
 
 def _doubts(rank: int, weakest: str, distance: float, gap: float) -> Iterator[str]:
     advice = (
-        "Look for axes that are nearly, but not exactly, parallel or perpendicular in the "
-        "robot's file."
+        "Look for axes that are nearly, but not exactly, parallel or perpendicular in "
+        "the robot's file."
     )
     if gap < 1e3:
         yield (
@@ -187,9 +187,9 @@ def _doubts(rank: int, weakest: str, distance: float, gap: float) -> Iterator[st
         )
     elif distance < 1e-3:
         yield (
-            f"Base parameter {weakest} is hardly felt, or hardly differs from the others, "
-            f"by {distance:.2g} of the torque per unit that other parameters have; its "
-            f"estimate will be uncertain. {advice}"
+            f"Base parameter {weakest} is hardly felt, or hardly differs from the "
+            f"others, by {distance:.2g} of the torque per unit that other parameters "
+            f"have; its estimate will be uncertain. {advice}"
         )
 
 

@@ -72,7 +72,7 @@ def columns(
     Returns:
         One column for each of `column_names`.
     """
-    qd, qdd = jnp.asarray(qd), jnp.asarray(qdd)
+    q, qd, qdd = (jnp.asarray(x) for x in (q, qd, qdd))
     blocks = {
         "inertia": lambda: jaxdyn.torque_regressor(model, q, qd, qdd),
         "Ia": lambda: jnp.diag(qdd),
@@ -95,7 +95,7 @@ def joint_torque(
 
     It is `columns @ parameters` at the model's own parameters, without offsets.
     """
-    qd = jnp.asarray(qd)
+    q, qd, qdd = (jnp.asarray(x) for x in (q, qd, qdd))
     friction = model.damping * qd + model.frictionloss * jnp.tanh(qd / width)
     return jaxdyn.inverse_dynamics(model, q, qd, qdd) + friction
 

@@ -89,9 +89,9 @@ def determined(
 
 
 def residual_std(reduction: Reduction, base: Base, x) -> Float64[np.ndarray, " nv"]:
-    """Standard deviation of each joint's residual; not below rounding."""
+    """Standard deviation of each joint's residual; not below a millionth of torque."""
     loudest = max(np.linalg.norm(z) for z in reduction.z)
-    rounding = 1e-9 * loudest / np.sqrt(reduction.rows) + np.finfo(float).tiny
+    rounding = 1e-6 * loudest / np.sqrt(reduction.rows) + np.finfo(float).tiny
     sigma = reduction.misfit(x) / np.sqrt(_freedom(reduction, base))
     return np.maximum(sigma, rounding)
 

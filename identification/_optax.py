@@ -98,7 +98,7 @@ def optax_fit(
         left = float(left)
         if isinstance(chart, _LogCholesky):
             x = np.asarray(chart.unknowns(u))
-            given = chart.convex, chart.places, x
+            given = chart.convex, np.asarray(chart.places), x
             found = consistent(reduction, base, unknowns, free, *given)
         else:
             parameters = np.asarray(chart.parameters(u))
