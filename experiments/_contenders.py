@@ -4,8 +4,8 @@ All get the same states, and each its best way:
 
 - JAX libraries a compiled loop over tiles of the batch. jaxdyn takes the robot as an
   argument, and tiles of the size that its documentation recommends. For MJX and frax the
-  robot is a constant, which is faster, and several sizes of tiles are tried, the whole
-  batch among them. MJX does only the stages that the quantity needs.
+  robot is a constant, which is faster, and two sizes of tiles are tried, of which MJX's
+  larger one is the whole batch. MJX does only the stages that the quantity needs.
 - Pinocchio its C++ loop where there is one, else a loop in Python over samples that were
   cut out beforehand.
 - MuJoCo such a loop too, of single stages where that is faster. They know nothing of
@@ -157,8 +157,7 @@ def _frax(task: Task) -> Prepared:
         "crba": robot.crba,
         "aba": lambda q, qd, tau: robot.forward_dynamics(q, qd, tau, None),
     }
-    fn, tiles = functions[task.function], (64, 256, task.batch)
-    return _compiled(fn, task, robot.nv, tiles=tiles)
+    return _compiled(functions[task.function], task, robot.nv, tiles=(64, 256))
 
 
 def _pinocchio(task: Task) -> Prepared:

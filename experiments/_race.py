@@ -122,8 +122,8 @@ def _run(connection, prepare, task):
     except ModuleNotFoundError as error:
         connection.send({"error": f"{error.name} is not installed"})
         return
-    connection.send(ready.facts)
-    with contextlib.suppress(EOFError):
+    with contextlib.suppress(EOFError, BrokenPipeError):  # the race is over
+        connection.send(ready.facts)
         while connection.recv():
             connection.send({name: _best(*call) for name, call in ready.calls.items()})
 

@@ -220,6 +220,12 @@ def same_span(one: Base, other: Base, *, tolerance: float = 1e-8) -> bool:
     Bases of one robot differ by choice of the independent parameters, or by their order;
     what they say of the robot is the same if they have the same span.
 
+    Args:
+        one: Base parameters of a robot.
+        other: Base parameters of the same robot.
+        tolerance: What of a combination may lie outside the span, relative to the largest
+            coefficient.
+
     Raises:
         ValueError: If they are combinations of different parameters.
     """

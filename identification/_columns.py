@@ -94,6 +94,16 @@ def joint_torque(
     """Torque that a model predicts: inverse dynamics and the friction of its joints.
 
     It is `columns @ parameters` at the model's own parameters, without offsets.
+
+    Args:
+        model: The robot.
+        q: Joint positions. [rad or m]
+        qd: Joint velocities. [rad/s or m/s]
+        qdd: Joint accelerations. [rad/s² or m/s²]
+        width: Speed within which Coulomb friction changes its sign. [rad/s or m/s]
+
+    Returns:
+        Joint torques or forces. [N m or N]
     """
     q, qd, qdd = (jnp.asarray(x) for x in (q, qd, qdd))
     friction = model.damping * qd + model.frictionloss * jnp.tanh(qd / width)

@@ -89,11 +89,14 @@ def determined(
 
 
 def residual_std(reduction: Reduction, base: Base, x) -> Float64[np.ndarray, " nv"]:
-    """Standard deviation of each joint's residual; not below a millionth of torque."""
-    loudest = max(np.linalg.norm(z) for z in reduction.z)
-    rounding = 1e-6 * loudest / np.sqrt(reduction.rows) + np.finfo(float).tiny
-    sigma = reduction.misfit(x) / np.sqrt(_freedom(reduction, base))
-    return np.maximum(sigma, rounding)
+    """Standard deviation of each joint's residual.
+
+    It is not put below 1e-4 of the joint's torque, which no sensor and no filter is as
+    true to, nor below rounding.
+    """
+    torque = np.array([np.linalg.norm(z) for z in reduction.z]) / np.sqrt(reduction.rows)
+    least = np.maximum(1e-4 * torque, 1e-9 * torque.max() + np.finfo(float).tiny)
+    return np.maximum(reduction.misfit(x) / np.sqrt(_freedom(reduction, base)), least)
 
 
 def lifted(

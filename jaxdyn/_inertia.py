@@ -158,6 +158,9 @@ def check_consistency(model: Model) -> tuple[Inconsistency, ...]:
     Rods and plates without thickness pass. So does a body of which all ten numbers are
     zero, if it is welded, or carries welded bodies that have mass.
 
+    Args:
+        model: The robot.
+
     Returns:
         One entry for each inconsistent body; empty if all are consistent.
     """

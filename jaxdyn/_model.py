@@ -181,6 +181,9 @@ def anonymous(model: Model) -> Model:
 
     Differently named robots of the same structure can then be stacked under `jax.vmap`
     and share one compilation.
+
+    Args:
+        model: The robot.
     """
     return dataclasses.replace(
         model,

@@ -18,7 +18,7 @@ from tests.robots import random_tree, states
 TREES = [
     (0, 1),
     (4, 3),
-    (5, 5),
+    (28, 5),
     *(
         pytest.param(seed, joints, marks=pytest.mark.slow)
         for seed, joints in enumerate((2, 4, 6, 7, 8, 10, 12, 14, 16, 20, 25, 30, 40), 20)
@@ -52,7 +52,7 @@ def test_dynamics_are_those_of_mujoco(seed, joints):
     ),
 )
 def test_dynamics_are_those_of_mujoco_for_numbers_of_all_kinds(numbers, state):
-    assert all_agree(*tree(5, 5, numbers), *state)
+    assert all_agree(*tree(28, 5, numbers), *state)
 
 
 @each_tree
@@ -67,7 +67,7 @@ def test_mass_matrix_is_exactly_symmetric_and_made_of_inverse_dynamics(seed, joi
 
 
 def test_derivative_by_parameters_is_the_regressor():
-    model, _ = tree(5, 5)
+    model, _ = tree(28, 5)
     state = states(model, 1)[0]
     gradient = jax.jacrev(jaxdyn.inverse_dynamics)(model, *state)
     Y = jaxdyn.torque_regressor(model, *state)
@@ -146,14 +146,14 @@ def test_coriolis_force_is_that_of_the_christoffel_symbols(seed, joints):
 
 
 def test_kinetic_energy_is_half_of_velocity_mass_velocity():
-    model, _ = tree(5, 5)
+    model, _ = tree(28, 5)
     q, qd, _ = states(model, 1)[0]
     expected = qd @ jaxdyn.mass_matrix(model, q) @ qd / 2
     assert difference(jaxdyn.kinetic_energy(model, q, qd), expected) < 1e-12
 
 
 def test_damping_acts_only_if_passive_forces_are_asked_for():
-    model, _ = tree(5, 5)
+    model, _ = tree(28, 5)
     q, qd, x = states(model, 1)[0]
     with_damping = jaxdyn.inverse_dynamics(model, q, qd, x, passive=True)
     without = jaxdyn.inverse_dynamics(model, q, qd, x)
@@ -161,7 +161,7 @@ def test_damping_acts_only_if_passive_forces_are_asked_for():
 
 
 def test_single_precision_is_as_good_as_it_can_be():
-    model, _ = tree(5, 5)
+    model, _ = tree(28, 5)
     state = np.float32(states(model, 1)[0])
     condition = ill_conditioned(jaxdyn.mass_matrix(model, state[0]))
     for fn, arguments in (
@@ -197,7 +197,7 @@ def test_angles_of_many_turns_are_angles():
 
 
 def test_functions_keep_no_state():
-    model, _ = tree(5, 5)
+    model, _ = tree(28, 5)
     state = states(model, 1)[0]
     other = states(model, 1, seed=1)[0]
     for fn in (jaxdyn.inverse_dynamics, jaxdyn.forward_dynamics, jaxdyn.torque_regressor):

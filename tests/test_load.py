@@ -165,6 +165,21 @@ REFUSED = {
     ),
     "fluid": mjcf(HINGE + "</body>", option='density="1.2"'),
     "gravity compensation": mjcf(HINGE.replace('"a"', '"a" gravcomp="1"') + "</body>"),
+    "rotor inertia of actuator 'turn'": mjcf(
+        HINGE + "</body>",
+        outside='<actuator><position name="turn" joint="j" armature="1"/></actuator>',
+    ),
+    "plugin 'control'": mjcf(
+        HINGE + "</body>",
+        outside='<extension><plugin plugin="mujoco.pid"><instance name="control"/>'
+        "</plugin></extension>"
+        '<actuator><plugin joint="j" instance="control"/></actuator>',
+    ),
+    "flex 'cloth'": mjcf(
+        HINGE
+        + '</body><flexcomp name="cloth" type="grid" count="3 3 1" dim="2" radius=".01" '
+        'spacing=".1 .1 .1"><edge equality="true"/></flexcomp>'
+    ),
 }
 
 
@@ -195,6 +210,12 @@ def test_what_concerns_locked_joints_alone_does_not_matter():
 def test_springs_that_are_switched_off_are_none():
     text = HINGE.replace("axis", 'stiffness="2" axis') + "</body>"
     jaxdyn.load(mjcf(f"{text}", option='><flag spring="disable"/></option><option'))
+
+
+def test_equalities_that_are_off_are_set_aside():
+    fixed = '<equality><joint joint1="j" active="false"/></equality>'
+    model = jaxdyn.load(mjcf(f"{HINGE}</body>", outside=fixed))
+    assert "1 equalities that are off" in model.report.set_aside
 
 
 def test_what_does_not_enter_is_set_aside():
@@ -242,6 +263,8 @@ def test_bad_files_are_refused_with_a_reason(tmp_path):
         "hello": "not an XML file",
         "<mujoco><worldbody><bdy/></worldbody></mujoco>": "MuJoCo cannot read",
         "<html/>": "MuJoCo cannot read",
+        '<mujoco><asset><mesh name="m" file="no.stl"/></asset><worldbody><body><joint/>'
+        '<geom type="mesh" mesh="m"/></body></worldbody></mujoco>': "no.stl",
         '<robot name="x"><xacro/></robot>': "xacro",
     }.items():
         path = tmp_path / "bad.xml"
@@ -265,7 +288,7 @@ def test_robots_of_recorded_logs_load(data, robot):
     assert len(model.report.inertia) == len(jaxdyn.check_consistency(model)) > 0
 
 
-@pytest.mark.parametrize("seed", [3, 8])
+@pytest.mark.parametrize("seed", [28, 34])
 def test_locked_joints_are_welded_where_they_stand(seed):
     model = jaxdyn.load(mujoco.MjSpec.from_string(random_tree(seed, 6)))
     q = np.random.default_rng(seed).normal(size=6)
