@@ -194,7 +194,7 @@ def judged(rows: Sequence[dict]) -> list[tuple[str, bool]]:
         theirs = ours if goal.rival is None else _find(rows, tool=goal.rival, **chosen)
         if not (ours.get("batch_us") and theirs.get("batch_us")):
             continue
-        what = f"{goal.function.upper()} of the {goal.robot}"
+        what = f"{_short(goal.function)} of the {goal.robot}"
         if goal.rival is None:
             found = ours["compile_s"]
             text = f"{what} compiles in {number(found)} s, {goal.wanted:g} s wanted"
@@ -204,6 +204,10 @@ def judged(rows: Sequence[dict]) -> list[tuple[str, bool]]:
             rival = f"{TOOLS[goal.rival].title}'s speed, {goal.wanted:g} × wanted"
             verdicts.append((f"{what} {number(found)} × {rival}", found >= goal.wanted))
     return verdicts
+
+
+def _short(function: Function) -> str:
+    return function if function == "regressor" else function.upper()
 
 
 def _find(rows: Sequence[dict], **wanted) -> dict:
@@ -222,7 +226,7 @@ def summary(record: dict) -> str:
             f"µs per evaluation in a batch of {settings['batch']}, in double precision, "
             f"on one core unless said ({machine}, JAX {record['versions']['jax']}, best "
             f"of {settings['repeats']} rounds):",
-            _table(record, "batch_us"),
+            _table(record, "batch_us", cores=settings["cores"]),
             f"Not reached, of {len(verdicts)} goals: {'; '.join(missed)}."
             if missed
             else f"All {len(verdicts)} goals for speed and compile time are reached.",
@@ -234,7 +238,7 @@ def report(record: dict) -> str:
     """All tables, and all goals with what became of them."""
     sections = {
         "Single precision\n\nµs per evaluation in a batch:": _table(
-            record, "batch_us", "float32"
+            record, "batch_us", "float32", record["settings"]["cores"]
         ),
         "One call\n\nµs, in double precision, from Python:": _table(record, "one_us"),
         "Compilation\n\ns to trace and compile the batch:": _table(record, "compile_s"),
@@ -251,17 +255,22 @@ def report(record: dict) -> str:
     )
 
 
-def _table(record: dict, value: str, precision: Precision = "float64") -> str:
+def _table(
+    record: dict,
+    value: str,
+    precision: Precision = "float64",
+    cores: Sequence[int] = (1,),
+) -> str:
     """One line for each function of each robot, one column for each contender.
 
     Contenders of whom nothing is known are left out; nothing is left without any.
     """
     rows, columns = record["rows"], []
     whats = dict.fromkeys((row["robot"], row["function"]) for row in rows)
-    for cores in record["settings"]["cores"]:
+    for count in cores:
         for key, tool in TOOLS.items():
-            who = {"tool": key, "precision": precision, "cores": cores}
-            title = tool.title if cores == 1 else f"{tool.title}, {cores} cores"
+            who = {"tool": key, "precision": precision, "cores": count}
+            title = tool.title if count == 1 else f"{tool.title}, {count} cores"
             cells = [
                 _find(rows, robot=robot, function=function, **who).get(value)
                 for robot, function in whats
@@ -291,8 +300,10 @@ def plot(rows: Sequence[dict]):
             heights = [row.get("batch_us") or np.nan for row in found]
             places = np.arange(len(functions)) + 0.16 * (k - 2)
             panel.bar(places, heights, width=0.15, label=tool.title)
-        panel.set_xticks(range(len(functions)), [f.upper() for f in functions])
-        panel.set(title=ROBOTS[robot].title, yscale="log")
+        panel.set_xticks(range(len(functions)), map(_short, functions))
+        panel.set(title=ROBOTS[robot].title, yscale="log", ylim=(0.1, 100))
+        panel.set(xlim=(-0.5, len(functions) - 0.5))
+        panel.yaxis.set_major_formatter("{x:g}")
         panel.grid(axis="y", alpha=0.3)
     panels[0].set_ylabel("time per evaluation [µs]")
     panels[0].legend(fontsize="small", ncols=2)

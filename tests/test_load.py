@@ -288,7 +288,7 @@ def test_robots_of_recorded_logs_load(data, robot):
     assert len(model.report.inertia) == len(jaxdyn.check_consistency(model)) > 0
 
 
-@pytest.mark.parametrize("seed", [28, 34])
+@pytest.mark.parametrize("seed", [28, pytest.param(34, marks=pytest.mark.slow)])
 def test_locked_joints_are_welded_where_they_stand(seed):
     model = jaxdyn.load(mujoco.MjSpec.from_string(random_tree(seed, 6)))
     q = np.random.default_rng(seed).normal(size=6)

@@ -14,7 +14,6 @@ from tests.robots import example_urdf, states
 REFERENCES = ("world", "local", "local_world_aligned")
 ROBOTS = (
     "finger_edu",
-    "panda",
     *(
         pytest.param(name, marks=pytest.mark.slow)
         for name in (
@@ -26,6 +25,7 @@ ROBOTS = (
             "hyq_no_sensors",
             "icub",
             "kinova",
+            "panda",
             "romeo_small",
             "simple_humanoid",
             "so101",
@@ -68,7 +68,9 @@ def test_regressor_is_that_of_pinocchio(name):
     assert difference(columns, oracle.torque_regressor(*state)) < 1e-11
 
 
-@pytest.mark.parametrize("name", ["finger_edu", "panda"])
+@pytest.mark.parametrize(
+    "name", ["finger_edu", pytest.param("panda", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_jacobians_of_all_links_are_those_of_pinocchio(name, reference):
     model, oracle = robot(name)
