@@ -11,7 +11,9 @@ identification takes beyond the log. Use a machine that does nothing else.
     python -m experiments.benchmark_identification --small      # some seconds, to try it
     python -m experiments.benchmark_identification --from-json  # table and figure anew
 
-Answer: not measured yet.
+Answer, on two cores of an AMD EPYC: a million samples of seven joints reduce in 12 s, 7.8
+times as long as the bare factorisation of 700 000 rows, and a whole identification from
+them takes 380 MB beyond the log and the program.
 """
 
 import argparse

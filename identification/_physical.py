@@ -8,7 +8,7 @@ The problem is convex, and Newton's method stays inside.
 """
 
 import dataclasses
-import itertools
+import math
 
 import equinox as eqx
 import jax
@@ -29,6 +29,9 @@ from ._reduce import Reduction
 PRIOR_WEIGHT = 1.5
 """Weight of the divergence, against half the mean square of the residuals."""
 
+_LIGHTER = 4.0
+"""Factor by which the prior becomes lighter from stage to stage of the search."""
+
 _BARRIER = 1e-2
 """Weight `μ` that keeps friction and armature positive; it moves them by less than a
 tenth of a standard deviation."""
@@ -44,7 +47,7 @@ def physical(
     *,
     prior_weight: float = PRIOR_WEIGHT,
     tolerance: float = 1e-9,
-    max_steps: int = 200,
+    max_steps: int = 2000,
 ) -> Estimate:
     """Least squares, weighted as in `wls`, over robots that are physically consistent.
 
@@ -78,20 +81,36 @@ def physical(
     free = wls(reduction, base, prior)
     problem, places = posed(reduction, base, unknowns, free.sigma, prior_weight)
 
-    x = problem.start(prior[places])
-    for iterations in itertools.count(1):
-        step, length = problem.newton(x)
-        if length < tolerance:
-            break
-        if iterations == max_steps:
-            raise RuntimeError(
-                f"The physical fit has not ended after {max_steps} steps; the last was "
-                f"{np.sqrt(length):.3g} standard deviations long. A larger "
-                "`prior_weight` makes the problem easier."
-            )
-        x = x + problem.damping(x, step, length) * step
+    x, steps = _minimum(problem, problem.start(prior[places]), tolerance, max_steps)
     found = consistent(reduction, base, unknowns, free, problem, places, x)
-    return dataclasses.replace(found, method="physical", iterations=iterations)
+    return dataclasses.replace(found, method="physical", iterations=steps)
+
+
+def _minimum(problem: "ConvexProblem", x, tolerance: float, max_steps: int):
+    """The minimum, and Newton's steps to it.
+
+    A prior that weighs as much as the misfit comes first, and becomes lighter stage by
+    stage, so that the search does not get stuck where bodies nearly cease to exist.
+    """
+    _, length = problem.newton(x)
+    stages = math.ceil(math.log(max(length / problem.weight, 1), _LIGHTER))
+    steps = 0
+    for stage in range(stages, -1, -1):
+        now = dataclasses.replace(problem, weight=problem.weight * _LIGHTER**stage)
+        enough = 0.1 * now.weight if stage else tolerance
+        while True:
+            step, length = now.newton(x)
+            if length < enough:
+                break
+            if steps == max_steps:
+                raise RuntimeError(
+                    f"The physical fit has not ended after {max_steps} steps; the last "
+                    f"was {math.sqrt(length):.3g} standard deviations long. A larger "
+                    "`prior_weight` makes the problem easier."
+                )
+            x = x + now.damping(x, step, length) * step
+            steps += 1
+    return x, steps
 
 
 def posed(
